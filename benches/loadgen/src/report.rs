@@ -1,0 +1,163 @@
+//! What is counted while the load runs, and how it is printed.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use crate::conn::Fault;
+use crate::server::Footprint;
+
+/// Counters of one run.
+pub struct Tally {
+    /// Connections that were made (in churn: within the measured window).
+    pub connected: u64,
+    /// Replies within the measured window.
+    pub requests: u64,
+    /// Open loop: requests that were due but could not be sent because the reply before them was late.
+    pub unsent: u64,
+    faults: BTreeMap<&'static str, u64>,
+    latency: Histogram<u64>,
+}
+
+impl Tally {
+    /// All zero. Latencies are kept from 100 ns to 10 minutes with three digits.
+    pub fn new() -> Self {
+        let latency = Histogram::new_with_bounds(100, 600_000_000_000, 3).expect("the bounds are valid");
+        Self { connected: 0, requests: 0, unsent: 0, faults: BTreeMap::new(), latency }
+    }
+
+    /// Notes a failed connection.
+    pub fn fault(&mut self, fault: Fault) {
+        let name = match fault {
+            Fault::Refused => "refused",
+            Fault::Reset => "reset",
+            Fault::Closed => "closed",
+            Fault::Content => "content",
+            Fault::Unanswered => "unanswered",
+            Fault::ConnectTimeout => "connect_timeout",
+            Fault::Other => "other",
+        };
+        *self.faults.entry(name).or_default() += 1;
+    }
+
+    /// Notes how long a reply took.
+    pub fn latency(&mut self, nanoseconds: u64) {
+        self.latency.saturating_record(nanoseconds);
+    }
+
+    /// Sums up.
+    pub fn report(&self, seconds: f64, load_cpu: f64, server: Option<(u64, Footprint)>, cdf: bool) -> Report {
+        let quantile = |q: f64| microseconds(self.latency.value_at_quantile(q));
+        let distribution = || {
+            let points = self.latency.iter_quantiles(4).map(|step| (step.quantile(), microseconds(step.value_iterated_to())));
+            points.collect()
+        };
+        Report {
+            connected: self.connected,
+            requests: self.requests,
+            seconds,
+            requests_per_second: self.requests as f64 / seconds,
+            errors: self.faults.values().sum(),
+            error_kinds: self.faults.clone(),
+            unsent: self.unsent,
+            p50_us: quantile(0.5),
+            p99_us: quantile(0.99),
+            p999_us: quantile(0.999),
+            max_us: microseconds(self.latency.max()),
+            load_cpu,
+            server: server.map(|(cpu_us, footprint)| ServerCost {
+                server_cpu_us: cpu_us,
+                server_cpu_us_per_request: cpu_us as f64 / (self.requests.max(1)) as f64,
+                server_threads: footprint.threads,
+                server_rss_kib: footprint.rss_kib,
+                server_page_tables_kib: footprint.page_tables_kib,
+            }),
+            cdf: cdf.then(distribution),
+        }
+    }
+}
+
+fn microseconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1_000.0
+}
+
+/// The result of one run; its fields are the keys of the JSON object.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Connections that were made.
+    pub connected: u64,
+    /// Replies within the measured window.
+    pub requests: u64,
+    /// Length of the window.
+    pub seconds: f64,
+    /// Replies a second.
+    pub requests_per_second: f64,
+    /// Failed connections and unanswered requests.
+    pub errors: u64,
+    /// The same by kind.
+    pub error_kinds: BTreeMap<&'static str, u64>,
+    /// Open loop: requests that were due but never sent.
+    pub unsent: u64,
+    /// Median latency in microseconds.
+    pub p50_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// 99.9th percentile.
+    pub p999_us: f64,
+    /// Slowest reply.
+    pub max_us: f64,
+    /// Share of one CPU that this program used in the window: near 1, it may be what limits the result.
+    pub load_cpu: f64,
+    /// The server's side, if asked for.
+    #[serde(flatten)]
+    pub server: Option<ServerCost>,
+    /// Latency distribution, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cdf: Option<Vec<(f64, f64)>>,
+}
+
+/// What the server spent in the window, and what it holds at the end of it.
+#[derive(Debug, Serialize)]
+pub struct ServerCost {
+    /// User and system time.
+    pub server_cpu_us: u64,
+    /// The same divided by the replies.
+    pub server_cpu_us_per_request: f64,
+    /// Kernel threads.
+    pub server_threads: u64,
+    /// Resident memory.
+    pub server_rss_kib: u64,
+    /// Page tables.
+    pub server_page_tables_kib: u64,
+}
+
+impl Report {
+    /// Prints the result, as JSON or for people.
+    pub fn print(&self, json: bool) {
+        if json {
+            println!("{}", serde_json::to_string(self).expect("plain numbers and strings"));
+            return;
+        }
+        println!("connected     {}", self.connected);
+        println!("requests      {} in {:.3} s, {:.0}/s", self.requests, self.seconds, self.requests_per_second);
+        println!(
+            "latency       p50 {:.1} µs, p99 {:.1} µs, p99.9 {:.1} µs, max {:.1} µs",
+            self.p50_us, self.p99_us, self.p999_us, self.max_us
+        );
+        println!("load CPU      {:.0}%", self.load_cpu * 100.0);
+        if let Some(server) = &self.server {
+            println!(
+                "server        {:.2} µs CPU a request, {} threads, {} KiB resident, {} KiB page tables",
+                server.server_cpu_us_per_request,
+                server.server_threads,
+                server.server_rss_kib,
+                server.server_page_tables_kib
+            );
+        }
+        if self.unsent > 0 {
+            println!("unsent        {}", self.unsent);
+        }
+        println!("errors        {} {}", self.errors, if self.errors > 0 { format!("{:?}", self.error_kinds) } else { String::new() });
+    }
+}
