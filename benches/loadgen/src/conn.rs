@@ -5,7 +5,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, connect, recv, send, socket_with, sockopt,
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, connect, recv, send,
+    socket_with, sockopt,
 };
 
 use crate::payload;
@@ -83,27 +84,46 @@ impl Buffers {
     pub fn new(size: u32) -> Self {
         // One byte more than a reply has: a surplus byte is seen in the same call.
         let length = (size as usize).min(CHUNK) + 1;
-        Self { output: vec![0; length], input: vec![0; length] }
+        Self {
+            output: vec![0; length],
+            input: vec![0; length],
+        }
     }
 }
 
 impl Conn {
     /// A slot without a socket.
     pub fn new() -> Self {
-        Self { socket: None, phase: Phase::Closed, sent: 0, received: 0, tag: 0, sequence: 0, since: 0, next_due: 0 }
+        Self {
+            socket: None,
+            phase: Phase::Closed,
+            sent: 0,
+            received: 0,
+            tag: 0,
+            sequence: 0,
+            since: 0,
+            next_due: 0,
+        }
     }
 
     /// Starts to connect. `source` picks one of 64 loopback source addresses, so that a churn of short connections
     /// does not run out of ports that wait in TIME_WAIT.
     pub fn open(&mut self, to: SocketAddr, source: Option<u8>) -> Result<&OwnedFd, Fault> {
-        let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let family = if to.is_ipv4() {
+            AddressFamily::INET
+        } else {
+            AddressFamily::INET6
+        };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = socket_with(family, SocketType::STREAM, flags, None)?;
         sockopt::set_tcp_nodelay(&socket, true)?;
         if let Some(source) = source
             && to.ip() == IpAddr::V4(Ipv4Addr::LOCALHOST)
         {
-            bind(&socket, &SocketAddr::from((Ipv4Addr::new(127, 0, 0, 1 + source % 64), 0)))?;
+            bind(
+                &socket,
+                &SocketAddr::from((Ipv4Addr::new(127, 0, 0, 1 + source % 64), 0)),
+            )?;
         }
         match connect(&socket, &to) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
@@ -121,7 +141,13 @@ impl Conn {
     }
 
     /// Starts a request.
-    pub fn start(&mut self, index: usize, since: u64, size: u32, buffers: &mut Buffers) -> Result<(), Fault> {
+    pub fn start(
+        &mut self,
+        index: usize,
+        since: u64,
+        size: u32,
+        buffers: &mut Buffers,
+    ) -> Result<(), Fault> {
         debug_assert_eq!(self.phase, Phase::Idle);
         self.phase = Phase::Busy;
         self.since = since;
@@ -148,12 +174,20 @@ impl Conn {
         Ok(())
     }
 
-    /// Receives what is there; true when the reply is complete.
-    pub fn pull(&mut self, size: u32, buffers: &mut Buffers) -> Result<bool, Fault> {
+    /// Receives what is there; true when the reply is complete. `ending`: the event announced the end of the stream.
+    pub fn pull(&mut self, size: u32, ending: bool, buffers: &mut Buffers) -> Result<bool, Fault> {
         loop {
             let missing = (size - self.received) as usize;
-            let wanted = if self.phase == Phase::Busy { missing.min(CHUNK) + 1 } else { 1 };
-            let count = match recv(self.socket()?, &mut buffers.input[..wanted], RecvFlags::empty()) {
+            let wanted = if self.phase == Phase::Busy {
+                missing.min(CHUNK) + 1
+            } else {
+                1
+            };
+            let count = match recv(
+                self.socket()?,
+                &mut buffers.input[..wanted],
+                RecvFlags::empty(),
+            ) {
                 Ok((0, _)) => return Err(Fault::Closed),
                 Ok((count, _)) => count,
                 Err(Errno::AGAIN) => return Ok(false),
@@ -161,8 +195,16 @@ impl Conn {
                 Err(errno) => return Err(errno.into()),
             };
             let received = &buffers.input[..count];
-            let early = self.phase != Phase::Busy || self.received as usize + count > self.sent as usize;
-            if early || !payload::matches(received, self.tag, self.received as usize, &mut buffers.output) {
+            let early =
+                self.phase != Phase::Busy || self.received as usize + count > self.sent as usize;
+            if early
+                || !payload::matches(
+                    received,
+                    self.tag,
+                    self.received as usize,
+                    &mut buffers.output,
+                )
+            {
                 return Err(Fault::Content);
             }
             self.received += count as u32;
@@ -170,8 +212,9 @@ impl Conn {
                 self.phase = Phase::Idle;
                 return Ok(true);
             }
-            if count < wanted {
-                // A short read means that the socket is drained; the next bytes raise a new event.
+            if count < wanted && !ending {
+                // A short read means that the socket is drained, and what comes next raises a new event. An end that
+                // was announced already raises none.
                 return Ok(false);
             }
         }

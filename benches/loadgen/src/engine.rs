@@ -73,9 +73,18 @@ impl<'a> Engine<'a> {
             self.ramp()?;
         }
         let now = self.now();
-        let warmup = if self.args.idle { 0 } else { self.args.warmup.as_nanos() as u64 };
+        let warmup = if self.args.idle {
+            0
+        } else {
+            self.args.warmup.as_nanos() as u64
+        };
         self.window = now + warmup..now + warmup + self.args.seconds.as_nanos() as u64;
-        let mut schedule = Schedule::new(self.args.rate, self.args.connections, now, self.window.end);
+        if !self.args.churn && self.conns.iter().all(|conn| conn.phase == Phase::Closed) {
+            // Nobody is left to talk to; the errors say why.
+            self.window = now..now;
+        }
+        let mut schedule =
+            Schedule::new(self.args.rate, self.args.connections, now, self.window.end);
         self.kick_off(&schedule);
 
         let mut begin = None;
@@ -87,7 +96,11 @@ impl<'a> Engine<'a> {
             if now >= self.window.end {
                 break;
             }
-            let edge = if begin.is_none() { self.window.start } else { self.window.end };
+            let edge = if begin.is_none() {
+                self.window.start
+            } else {
+                self.window.end
+            };
             self.turn(&mut schedule, edge)?;
         }
         // A window of length zero is never entered by the loop.
@@ -168,9 +181,11 @@ impl<'a> Engine<'a> {
         let mut wait = edge.saturating_sub(now);
         if let Some(due) = schedule.next() {
             let until = due.saturating_sub(now);
-            wait = wait.min(if until < SPIN { 0 } else { until - SPIN });
+            wait = wait.min(until.saturating_sub(SPIN));
         }
-        self.serve(wait, |engine, index, step| engine.react(schedule, index, step))?;
+        self.serve(wait, |engine, index, step| {
+            engine.react(schedule, index, step)
+        })?;
         self.offer(schedule);
         Ok(())
     }
@@ -179,7 +194,9 @@ impl<'a> Engine<'a> {
     fn offer(&mut self, schedule: &mut Schedule) {
         let now = self.now();
         while let Some((index, number, due)) = schedule.take(now) {
-            if self.conns[index].phase == Phase::Idle && self.conns[index].next_due == number / schedule.width {
+            if self.conns[index].phase == Phase::Idle
+                && self.conns[index].next_due == number / schedule.width
+            {
                 self.start_due(schedule, index, due);
             }
         }
@@ -187,7 +204,10 @@ impl<'a> Engine<'a> {
 
     /// Open loop: starts the next request of a connection, which was due at `due`.
     fn start_due(&mut self, schedule: &Schedule, index: usize, due: u64) {
-        debug_assert_eq!(due, schedule.due(self.conns[index].next_due * schedule.width + index as u64));
+        debug_assert_eq!(
+            due,
+            schedule.due(self.conns[index].next_due * schedule.width + index as u64)
+        );
         self.conns[index].next_due += 1;
         self.start(index, due);
     }
@@ -271,7 +291,10 @@ impl<'a> Engine<'a> {
     /// Waits at most `wait` nanoseconds for events and serves one batch.
     fn serve(&mut self, wait: u64, mut then: impl FnMut(&mut Self, usize, Step)) -> io::Result<()> {
         let mut space = [const { MaybeUninit::uninit() }; 256];
-        let timeout = Timespec { tv_sec: (wait / SECOND) as i64, tv_nsec: (wait % SECOND) as i64 };
+        let timeout = Timespec {
+            tv_sec: (wait / SECOND) as i64,
+            tv_nsec: (wait % SECOND) as i64,
+        };
         let events = match epoll::wait(&self.epoll, &mut space, Some(&timeout)) {
             Ok((events, _)) => events,
             Err(Errno::INTR) => return Ok(()),
@@ -301,7 +324,9 @@ impl<'a> Engine<'a> {
         if flags.intersects(On::OUT) {
             conn.push(self.args.size, &mut self.buffers)?;
         }
-        if flags.intersects(On::IN | On::RDHUP | On::HUP | On::ERR) && conn.pull(self.args.size, &mut self.buffers)? {
+        let ending = flags.intersects(On::RDHUP | On::HUP | On::ERR);
+        let readable = ending || flags.intersects(On::IN);
+        if readable && conn.pull(self.args.size, ending, &mut self.buffers)? {
             return Ok(Step::Reply { since: conn.since });
         }
         Ok(Step::Nothing)
@@ -317,7 +342,12 @@ impl<'a> Engine<'a> {
         conn.since = now;
         let opened = conn.open(self.args.connect, source).and_then(|socket| {
             let data = epoll::EventData::new_u64(index as u64);
-            Ok(epoll::add(&self.epoll, socket, data, On::IN | On::OUT | On::RDHUP | On::ET)?)
+            Ok(epoll::add(
+                &self.epoll,
+                socket,
+                data,
+                On::IN | On::OUT | On::RDHUP | On::ET,
+            )?)
         });
         opened.map_err(|fault| self.fail(index, fault)).is_ok()
     }
@@ -338,7 +368,10 @@ impl<'a> Engine<'a> {
     }
 
     fn server_cpu(&self) -> io::Result<Option<u64>> {
-        self.args.server_pid.map(|pid| server::sample(pid).map(|sample| sample.cpu_us)).transpose()
+        self.args
+            .server_pid
+            .map(|pid| server::sample(pid).map(|sample| sample.cpu_us))
+            .transpose()
     }
 }
 
@@ -354,7 +387,13 @@ struct Schedule {
 
 impl Schedule {
     fn new(rate: Option<u64>, connections: u32, start: u64, end: u64) -> Self {
-        Self { rate, width: u64::from(connections), start, end, cursor: 0 }
+        Self {
+            rate,
+            width: u64::from(connections),
+            start,
+            end,
+            cursor: 0,
+        }
     }
 
     fn due(&self, number: u64) -> u64 {

@@ -23,8 +23,15 @@ pub struct Tally {
 impl Tally {
     /// All zero. Latencies are kept from 100 ns to 10 minutes with three digits.
     pub fn new() -> Self {
-        let latency = Histogram::new_with_bounds(100, 600_000_000_000, 3).expect("the bounds are valid");
-        Self { connected: 0, requests: 0, unsent: 0, faults: BTreeMap::new(), latency }
+        let latency =
+            Histogram::new_with_bounds(100, 600_000_000_000, 3).expect("the bounds are valid");
+        Self {
+            connected: 0,
+            requests: 0,
+            unsent: 0,
+            faults: BTreeMap::new(),
+            latency,
+        }
     }
 
     /// Notes a failed connection.
@@ -47,10 +54,19 @@ impl Tally {
     }
 
     /// Sums up.
-    pub fn report(&self, seconds: f64, load_cpu: f64, server: Option<(u64, Footprint)>, cdf: bool) -> Report {
+    pub fn report(
+        &self,
+        seconds: f64,
+        load_cpu: f64,
+        server: Option<(u64, Footprint)>,
+        cdf: bool,
+    ) -> Report {
         let quantile = |q: f64| microseconds(self.latency.value_at_quantile(q));
         let distribution = || {
-            let points = self.latency.iter_quantiles(4).map(|step| (step.quantile(), microseconds(step.value_iterated_to())));
+            let points = self
+                .latency
+                .iter_quantiles(4)
+                .map(|step| (step.quantile(), microseconds(step.value_iterated_to())));
             points.collect()
         };
         Report {
@@ -136,11 +152,17 @@ impl Report {
     /// Prints the result, as JSON or for people.
     pub fn print(&self, json: bool) {
         if json {
-            println!("{}", serde_json::to_string(self).expect("plain numbers and strings"));
+            println!(
+                "{}",
+                serde_json::to_string(self).expect("plain numbers and strings")
+            );
             return;
         }
         println!("connected     {}", self.connected);
-        println!("requests      {} in {:.3} s, {:.0}/s", self.requests, self.seconds, self.requests_per_second);
+        println!(
+            "requests      {} in {:.3} s, {:.0}/s",
+            self.requests, self.seconds, self.requests_per_second
+        );
         println!(
             "latency       p50 {:.1} µs, p99 {:.1} µs, p99.9 {:.1} µs, max {:.1} µs",
             self.p50_us, self.p99_us, self.p999_us, self.max_us
@@ -158,6 +180,14 @@ impl Report {
         if self.unsent > 0 {
             println!("unsent        {}", self.unsent);
         }
-        println!("errors        {} {}", self.errors, if self.errors > 0 { format!("{:?}", self.error_kinds) } else { String::new() });
+        println!(
+            "errors        {} {}",
+            self.errors,
+            if self.errors > 0 {
+                format!("{:?}", self.error_kinds)
+            } else {
+                String::new()
+            }
+        );
     }
 }
