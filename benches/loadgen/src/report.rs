@@ -88,6 +88,7 @@ impl Tally {
                 server_threads: footprint.threads,
                 server_rss_kib: footprint.rss_kib,
                 server_page_tables_kib: footprint.page_tables_kib,
+                system_kernel_kib: footprint.kernel_kib,
             }),
             cdf: cdf.then(distribution),
         }
@@ -146,6 +147,8 @@ pub struct ServerCost {
     pub server_rss_kib: u64,
     /// Page tables.
     pub server_page_tables_kib: u64,
+    /// Kernel memory of the whole system (see [`Footprint::kernel_kib`]).
+    pub system_kernel_kib: u64,
 }
 
 impl Report {

@@ -19,6 +19,9 @@ pub struct Footprint {
     pub rss_kib: u64,
     /// Page tables in KiB.
     pub page_tables_kib: u64,
+    /// What the kernel holds for the whole system in KiB: kernel stacks, page tables, objects it cannot reclaim. Only
+    /// the difference between two moments tells something.
+    pub kernel_kib: u64,
 }
 
 /// Reads the CPU time used so far.
@@ -41,23 +44,28 @@ pub fn sample(pid: u32) -> io::Result<Sample> {
 /// Reads threads and memory.
 pub fn footprint(pid: u32) -> io::Result<Footprint> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let field = |name: &str| {
-        status
-            .lines()
-            .find_map(|line| {
-                line.strip_prefix(name)?
-                    .split_whitespace()
-                    .next()?
-                    .parse()
-                    .ok()
-            })
-            .ok_or_else(|| io::Error::other(format!("no {name} in /proc/PID/status")))
-    };
+    let system = fs::read_to_string("/proc/meminfo")?;
     Ok(Footprint {
-        threads: field("Threads:")?,
-        rss_kib: field("VmRSS:")?,
-        page_tables_kib: field("VmPTE:")?,
+        threads: field(&status, "Threads:")?,
+        rss_kib: field(&status, "VmRSS:")?,
+        page_tables_kib: field(&status, "VmPTE:")?,
+        kernel_kib: field(&system, "KernelStack:")?
+            + field(&system, "PageTables:")?
+            + field(&system, "SUnreclaim:")?,
     })
+}
+
+/// The number after `name` at the start of a line.
+fn field(text: &str, name: &str) -> io::Result<u64> {
+    text.lines()
+        .find_map(|line| {
+            line.strip_prefix(name)?
+                .split_whitespace()
+                .next()?
+                .parse()
+                .ok()
+        })
+        .ok_or_else(|| io::Error::other(format!("no {name} in /proc")))
 }
 
 #[cfg(test)]

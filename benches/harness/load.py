@@ -1,0 +1,197 @@
+"""The benches that put load on an echo server: echo, churn, latency."""
+
+import json
+import subprocess
+from statistics import median
+
+from . import results, system
+
+PEERS = ["threads", "preloom", "epoll-lt", "epoll-et"]
+RAW = ("epoll-lt", "epoll-et")
+
+
+def drive(server, arguments, timeout):
+    """Runs the load generator against a server and returns its report."""
+    command = [str(system.LOADGEN), "--connect", f"127.0.0.1:{server.port}", "--server-pid", str(server.process.pid)]
+    done = subprocess.run(
+        [*command, "--json", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=system.pin(system.LOAD_CPU),
+        timeout=timeout,
+    )
+    try:
+        report = json.loads(done.stdout)
+    except ValueError:
+        raise system.BenchError(f"{server.name}: {done.stderr.strip()}") from None
+    if report["errors"]:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in report["error_kinds"].items())
+        raise system.BenchError(f"{server.name}: {report['errors']} errors ({kinds})")
+    return report
+
+
+def rounds(args, cases):
+    """Runs every case with every contender in each round.
+
+    `cases` are (label, arguments of the load generator). Returns rows, distributions and failures.
+    """
+    chosen = system.contenders(args, PEERS)
+    rows, distributions, failures = [], {}, []
+    for label, arguments in cases:
+        for index in range(args.rounds):
+            # Another order in each round: whoever comes first finds the machine in another state.
+            for place in range(len(chosen)):
+                contender = chosen[(place + index) % len(chosen)]
+                try:
+                    with system.Server(contender) as server:
+                        seconds = ["--seconds", str(args.seconds)]
+                        report = drive(server, [*seconds, "--cdf", *arguments], timeout=args.seconds + 120)
+                        wrong = server.stop()
+                        if wrong:
+                            raise system.BenchError(wrong)
+                except (system.BenchError, subprocess.TimeoutExpired) as error:
+                    failures.append(f"{label}, round {index + 1}: {error}")
+                    print(f"  {failures[-1]}")
+                    continue
+                distributions.setdefault((label, contender), []).append(report["cdf"])
+                rows.append({"case": label, "round": index, "contender": contender, **columns(report)})
+                print(
+                    f"  {label} round {index + 1} {contender:8} {report['requests_per_second']:9,.0f}/s "
+                    f"{report['server_cpu_us_per_request']:7.2f} µs CPU  p99 {report['p99_us']:,.0f} µs",
+                    flush=True,
+                )
+    return chosen, rows, distributions, failures
+
+
+def columns(report):
+    return {
+        "requests_per_second": round(report["requests_per_second"], 1),
+        "cpu_us": round(report["server_cpu_us_per_request"], 3),
+        "p50_us": report["p50_us"],
+        "p99_us": report["p99_us"],
+        "p999_us": report["p999_us"],
+        "max_us": report["max_us"],
+        "threads": report["server_threads"],
+        "memory_kib": report["server_rss_kib"] + report["server_page_tables_kib"],
+        "load_cpu": round(report["load_cpu"], 3),
+    }
+
+
+def of(name, column):
+    """Reference for a ratio: that contender in the same round."""
+    return lambda peers: next((row[column] for row in peers if row["contender"] == name), None)
+
+
+def best_raw(column, choose):
+    """Reference for a ratio: the better of the raw epoll servers in the same round."""
+    return lambda peers: choose((row[column] for row in peers if row["contender"] in RAW), default=None)
+
+
+HEADER = [
+    "", "requests/s", "× threads", "× best epoll", "µs CPU/request", "× threads", "× best epoll", "p50 µs", "p99 µs",
+    "p99.9 µs", "Threads", "RSS + page tables, MiB", "load CPU",
+]
+
+
+def section(label, rows, chosen):
+    """The table of one case."""
+    rows = [row for row in rows if row["case"] == label]
+    lines = []
+    for name in chosen:
+        mine = [row for row in rows if row["contender"] == name]
+        if not mine:
+            lines.append([name, "failed"] + ["–"] * (len(HEADER) - 2))
+            continue
+        middle = {key: median(row[key] for row in mine) for key in mine[0] if key not in ("case", "round", "contender")}
+        lines.append([
+            name,
+            results.number(middle["requests_per_second"]),
+            results.number(results.ratio(rows, name, "requests_per_second", of("threads", "requests_per_second")), 2),
+            results.number(results.ratio(rows, name, "requests_per_second", best_raw("requests_per_second", max)), 2),
+            results.number(middle["cpu_us"], 2),
+            results.number(results.ratio(rows, name, "cpu_us", of("threads", "cpu_us")), 2),
+            results.number(results.ratio(rows, name, "cpu_us", best_raw("cpu_us", min)), 2),
+            results.number(middle["p50_us"]),
+            results.number(middle["p99_us"]),
+            results.number(middle["p999_us"]),
+            results.number(middle["threads"]),
+            results.number(middle["memory_kib"] / 1024, 1),
+            results.number(middle["load_cpu"] * 100) + "%",
+        ])
+    return [f"## {label}", "", *results.table(HEADER, lines), ""]
+
+
+def publish(args, name, title, intro, cases, outcome):
+    """Writes the Markdown and CSV files of a bench."""
+    chosen, rows, _, failures = outcome
+    lines = [intro, ""]
+    for label, _ in cases:
+        lines += section(label, rows, chosen)
+    lines.append(
+        f"Medians of {args.rounds} interleaved rounds of {args.seconds:g} s; ratios are taken within a round. “load CPU” "
+        "is the share of its CPU that the load generator used: near 100%, requests/s is bounded by the load and CPU "
+        "time a request is what compares."
+    )
+    results.write_csv(args.out / f"{name}.csv", rows)
+    results.write_markdown(args.out / f"{name}.md", title, lines, failures)
+
+
+def echo(args):
+    """64-byte ping-pong on open connections, closed loop."""
+    print("echo")
+    numbers = args.connections or [50, 1000, 8000]
+    cases = [(f"{n:,} connections", ["--connections", str(n), "--warmup", "0.5"]) for n in numbers]
+    outcome = chosen, rows, _, failures = rounds(args, cases)
+    intro = "64-byte ping-pong on open connections. `threads` and `preloom` are the same binary, `c-tests/echo_server.c`."
+    publish(args, "echo", "Echo", intro, cases, outcome)
+    for column, y, file in (("requests_per_second", "requests/s", "echo"), ("cpu_us", "µs server CPU a request", "echo_cpu")):
+        middle = results.medians(rows, ("case", "contender"), lambda row, column=column: row[column])
+        series = []
+        for name in chosen:
+            points = [(n, middle[label, name]) for n, (label, _) in zip(numbers, cases) if (label, name) in middle]
+            series.append((name, points))
+        results.plot(args.out / f"{file}.svg", f"Echo, 64 bytes: {y}", "connections", y, series, log_x=True, marks=numbers)
+    return failures
+
+
+def churn(args):
+    """Connect, one request, close."""
+    print("churn")
+    numbers = args.connections or [50, 500]
+    cases = [(f"{n:,} concurrent", ["--churn", "--connections", str(n), "--warmup", "0.5"]) for n in numbers]
+    outcome = rounds(args, cases)
+    intro = "Connect, one 64-byte request, close, and again. A request here is a whole connection."
+    publish(args, "churn", "Connection churn", intro, cases, outcome)
+    return outcome[3]
+
+
+def latency(args):
+    """Open loop at fixed rates."""
+    print("latency")
+    rates = [10_000, 20_000, 40_000]
+    cases = [(f"{rate:,} requests/s", ["--rate", str(rate), "--connections", "1000", "--warmup", "0.5"]) for rate in rates]
+    outcome = chosen, _, distributions, failures = rounds(args, cases)
+    intro = (
+        "Fixed offered load over 1,000 connections (open loop); latency counts from the moment a request was due, "
+        "whether or not it could be sent then."
+    )
+    publish(args, "latency", "Latency under a fixed load", intro, cases, outcome)
+    for rate, (label, _) in zip(rates, cases):
+        series = [(name, tail(distributions.get((label, name), []))) for name in chosen]
+        path = args.out / f"latency_{rate}.svg"
+        x = "slowest share of requests, 1 in"
+        results.plot(path, f"Latency at {label}, 1,000 connections", x, "µs", series, log_x=True, log_y=True)
+    return failures
+
+
+def tail(distributions):
+    """The round with the median p99, as points (1 in how many requests is slower, latency)."""
+
+    def p99(points):
+        return next((value for quantile, value in points if quantile >= 0.99), 0)
+
+    if not distributions:
+        return []
+    middle = sorted(distributions, key=p99)[len(distributions) // 2]
+    return [(1 / (1 - quantile), value) for quantile, value in middle if quantile < 1 and value > 0]

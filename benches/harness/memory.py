@@ -1,0 +1,75 @@
+"""What an idle connection costs in memory."""
+
+import subprocess
+from pathlib import Path
+from statistics import median
+
+from . import load, results, system
+
+# epoll-lt has no stack at all: it shows what the sockets themselves cost in the kernel.
+PEERS = ["threads", "preloom", "preloom-64K", "epoll-lt"]
+
+
+def own(pid):
+    """RSS and page tables of a process in KiB."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    fields = dict(line.split(":", 1) for line in lines)
+    return sum(int(fields[name].split()[0]) for name in ("VmRSS", "VmPTE"))
+
+
+def kernel():
+    """Kernel stacks, page tables and unreclaimable objects of the whole system in KiB."""
+    fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+    return sum(int(fields[name].split()[0]) for name in ("KernelStack", "PageTables", "SUnreclaim"))
+
+
+def run(args):
+    print("memory")
+    chosen = system.contenders(args, PEERS)
+    count = args.connections[-1] if args.connections else 10_000
+    rows, failures = [], []
+    for index in range(min(args.rounds, 3)):
+        for contender in chosen:
+            try:
+                with system.Server(contender) as server:
+                    before, kernel_before = own(server.process.pid), kernel()
+                    arguments = ["--idle", "--seconds", "0.2", "--connections", str(count)]
+                    report = load.drive(server, arguments, timeout=120)
+            except (system.BenchError, subprocess.TimeoutExpired) as error:
+                failures.append(f"round {index + 1}: {error}")
+                print(f"  {failures[-1]}")
+                continue
+            after = report["server_rss_kib"] + report["server_page_tables_kib"]
+            rows.append({
+                "contender": contender,
+                "round": index,
+                "connections": count,
+                "own_kib": round((after - before) / count, 2),
+                "kernel_kib": round((report["system_kernel_kib"] - kernel_before) / count, 2),
+                "threads": report["server_threads"],
+            })
+            print(f"  round {index + 1} {contender:12} {rows[-1]['own_kib']:6.2f} KiB, kernel {rows[-1]['kernel_kib']:6.2f} KiB")
+    publish(args, chosen, count, rows, failures)
+    return failures
+
+
+def publish(args, chosen, count, rows, failures):
+    lines, values = [], []
+    for name in chosen:
+        mine = [row for row in rows if row["contender"] == name]
+        middle = {key: median(row[key] for row in mine) for key in ("own_kib", "kernel_kib", "threads")} if mine else {}
+        values.append(middle.get("own_kib", 0))
+        cells = [results.number(middle.get(key), 0 if key == "threads" else 2) for key in ("own_kib", "kernel_kib", "threads")]
+        lines.append([name, *cells])
+    text = [
+        f"{count:,} connections, each after one 64-byte request, divided by their number.",
+        "",
+        *results.table(["", "RSS + page tables, KiB", "kernel memory, KiB", "Threads"], lines),
+        "",
+        "Kernel memory is the growth of KernelStack, PageTables and SUnreclaim of the whole system, both ends of the "
+        "sockets included: what `epoll-lt` shows is common to all.",
+    ]
+    results.write_csv(args.out / "memory.csv", rows)
+    results.write_markdown(args.out / "memory.md", "Memory of an idle connection", text, failures)
+    title = f"KiB an idle connection at {count:,} (RSS + page tables)"
+    results.bars(args.out / "memory.svg", title, "KiB", ["idle connection"], [(n, [v]) for n, v in zip(chosen, values)])

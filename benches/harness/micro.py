@@ -1,0 +1,64 @@
+"""The micro-benchmarks: the same binaries natively and under preload, on one CPU."""
+
+import json
+import subprocess
+from statistics import median
+
+from . import results, system
+
+# Figure: (program, key of its JSON object).
+FIGURES = {
+    "mutex + condvar hand-over": ("mutex_pingpong", "handover_ns"),
+    "pthread_create + join": ("create_join", "create_join_ns"),
+    "sched_yield switch": ("yield_switch", "switch_ns"),
+    "uncontended lock + unlock": ("mutex_uncontended", "lock_unlock_ns"),
+    "uncontended sem_post + sem_wait": ("mutex_uncontended", "sem_post_wait_ns"),
+    "pthread_getspecific": ("mutex_uncontended", "getspecific_ns"),
+}
+
+
+def run(args):
+    print("micro")
+    chosen = system.contenders(args, ["threads", "preloom"])
+    programs = list(dict.fromkeys(program for program, _ in FIGURES.values()))
+    rows, failures = [], []
+    for index in range(args.rounds):
+        for place in range(len(chosen)):
+            contender = chosen[(place + index) % len(chosen)]
+            for program in programs:
+                seconds = min(args.seconds, 1.0)
+                try:
+                    extra = system.CONTENDERS[contender][1]
+                    found = json.loads(system.program(program, [str(seconds)], extra, timeout=60))
+                except (system.BenchError, ValueError, subprocess.TimeoutExpired) as error:
+                    failures.append(f"{contender}, round {index + 1}: {program}: {error}")
+                    continue
+                for figure, (owner, key) in FIGURES.items():
+                    if owner == program:
+                        rows.append({"figure": figure, "round": index, "contender": contender, "ns": found[key]})
+    publish(args, chosen, rows, failures)
+    return failures
+
+
+def publish(args, chosen, rows, failures):
+    middle = results.medians(rows, ("figure", "contender"), lambda row: row["ns"])
+    lines = []
+    for figure in FIGURES:
+        own = [row for row in rows if row["figure"] == figure]
+        cells = [results.number(middle.get((figure, name)), 1) for name in chosen]
+        if len(chosen) == 2:
+            speedup = results.ratio(own, "threads", "ns", lambda peers: next((r["ns"] for r in peers if r["contender"] == "preloom"), None))
+            cells.append(results.number(speedup, 2))
+        lines.append([figure, *cells])
+        print(f"  {figure}: " + ", ".join(cells))
+    header = ["", *(f"{name}, ns" for name in chosen), *(["× as fast"] if len(chosen) == 2 else [])]
+    text = [
+        *results.table(header, lines),
+        "",
+        f"Medians of {args.rounds} interleaved rounds; each program runs on one CPU, preloom with one worker.",
+    ]
+    results.write_csv(args.out / "micro.csv", rows)
+    results.write_markdown(args.out / "micro.md", "Micro-benchmarks", text, failures)
+    names = [figure for figure in FIGURES if any((figure, name) in middle for name in chosen)]
+    series = [(name, [middle.get((figure, name), 0) for figure in names]) for name in chosen]
+    results.bars(args.out / "micro.svg", "Nanoseconds an operation, logarithmic", "ns", names, series)
