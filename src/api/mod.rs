@@ -1,0 +1,1 @@
+//! What `preloom.h` declares.

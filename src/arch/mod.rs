@@ -1,0 +1,13 @@
+//! What depends on the CPU: the context switch, the first frame of a coroutine, and the frame that
+//! runs a clean-up when the program unwinds through us. Nothing else knows the CPU.
+//!
+//! Each architecture's file offers:
+//! * [`prepare`]: lays the first frame on a fresh stack;
+//! * [`switch`]: saves the running context, loads another, and hands one word over;
+//! * [`call_with_cleanup`]: calls a C function and, if it is left by an exception or a forced unwind,
+//!   calls a clean-up on the way.
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+#[cfg(target_arch = "x86_64")]
+pub use x86_64::{call_with_cleanup, prepare, switch};

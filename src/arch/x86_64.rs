@@ -1,0 +1,270 @@
+//! x86-64, System V ABI.
+//!
+//! A saved context is one stack pointer. What lies on the stack, from that pointer up:
+//!
+//! ```text
+//!  rsp → MXCSR (4 bytes), x87 control word (2), padding (2)
+//!        r15 r14 r13 r12 rbx rbp
+//!        return address
+//! ```
+//!
+//! Everything else is caller-saved: the compiler has spilled what it needs around the call. MXCSR and
+//! the x87 control word hold rounding modes and masks, which the ABI says a callee preserves; loading
+//! them is slow and mostly needless, so it is done only if they differ. The FS base is the thread
+//! pointer, so writing it switches `errno`, `thread_local` and all else in TLS.
+//!
+//! The first frame of a coroutine is [`entry`]. Its return address is marked undefined in the unwind
+//! information, which is how debuggers and unwinders know that the stack ends there.
+
+use core::arch::naked_asm;
+
+/// Saves the running context to `*save` and continues the one that `load` points at, with thread
+/// pointer `tcb`. The other side's call of `switch` (or its entry) gets `message`; this call returns the
+/// message of whoever switches back.
+///
+/// # Safety
+/// `load` was made by [`prepare`] or saved by `switch` and is used once; `tcb` is that context's
+/// thread pointer; `save` stays valid until the switch back. FSGSBASE is enabled.
+#[unsafe(naked)]
+pub unsafe extern "C-unwind" fn switch(
+    save: *mut usize,
+    load: usize,
+    tcb: usize,
+    message: usize,
+) -> usize {
+    naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_adjust_cfa_offset 8",
+        ".cfi_rel_offset rbp, 0",
+        "push rbx",
+        ".cfi_adjust_cfa_offset 8",
+        ".cfi_rel_offset rbx, 0",
+        "push r12",
+        ".cfi_adjust_cfa_offset 8",
+        ".cfi_rel_offset r12, 0",
+        "push r13",
+        ".cfi_adjust_cfa_offset 8",
+        ".cfi_rel_offset r13, 0",
+        "push r14",
+        ".cfi_adjust_cfa_offset 8",
+        ".cfi_rel_offset r14, 0",
+        "push r15",
+        ".cfi_adjust_cfa_offset 8",
+        ".cfi_rel_offset r15, 0",
+        "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 8",
+        "mov dword ptr [rsp + 4], 0", // the padding must compare equal
+        "stmxcsr [rsp]",
+        "fnstcw [rsp + 4]",
+        "mov r8, [rsp]", // our MXCSR and control word
+        "mov [rdi], rsp",
+        "mov rsp, rsi",  // from here on the other stack,
+        "wrfsbase rdx",  // and its TLS
+        "cmp r8, [rsp]", // same modes and masks?
+        "je 2f",
+        "ldmxcsr [rsp]",
+        "fldcw [rsp + 4]",
+        "2:",
+        "add rsp, 8",
+        ".cfi_adjust_cfa_offset -8",
+        "pop r15",
+        ".cfi_adjust_cfa_offset -8",
+        ".cfi_same_value r15",
+        "pop r14",
+        ".cfi_adjust_cfa_offset -8",
+        ".cfi_same_value r14",
+        "pop r13",
+        ".cfi_adjust_cfa_offset -8",
+        ".cfi_same_value r13",
+        "pop r12",
+        ".cfi_adjust_cfa_offset -8",
+        ".cfi_same_value r12",
+        "pop rbx",
+        ".cfi_adjust_cfa_offset -8",
+        ".cfi_same_value rbx",
+        "pop rbp",
+        ".cfi_adjust_cfa_offset -8",
+        ".cfi_same_value rbp",
+        "mov rax, rcx", // the message
+        "ret",
+        ".cfi_endproc",
+    )
+}
+
+/// Lays the first frame of a coroutine on a stack that ends at `top`; returns the context.
+///
+/// On its first run the coroutine calls `coroutine_begin(message, coroutine)`, then
+/// `coroutine_run(coroutine)` and, when that returns or the program's `pthread_exit` unwinds to it,
+/// `coroutine_end(coroutine)`, which does not return.
+///
+/// # Safety
+/// At least 512 bytes below `top` are writable.
+pub unsafe fn prepare(top: *mut u8, coroutine: *mut u8) -> usize {
+    let top = (top as usize & !15) as *mut usize;
+    let (mut mxcsr, mut control) = (0u32, 0u16);
+    // SAFETY: stores of the current modes, which a new thread inherits.
+    unsafe {
+        core::arch::asm!("stmxcsr [{}]", in(reg) &raw mut mxcsr, options(nostack, preserves_flags));
+        core::arch::asm!("fnstcw [{}]", in(reg) &raw mut control, options(nostack, preserves_flags));
+    }
+    // Exception flags are not inherited state; the modes and masks are.
+    let modes = (mxcsr & !0x3f) as usize | (control as usize) << 32;
+    // SAFETY: within the 512 bytes. The frame has the layout that `switch` pops; `entry` starts with
+    // the stack pointer 16-aligned, as it is not called.
+    unsafe {
+        let frame = top.sub(2 + 7 + 1);
+        frame.write(modes);
+        frame.add(1).write(0); // r15
+        frame.add(2).write(0); // r14
+        frame.add(3).write(0); // r13
+        frame.add(4).write(coroutine as usize); // r12
+        frame.add(5).write(0); // rbx
+        frame.add(6).write(0); // rbp: the end of the chain of frame pointers
+        frame.add(7).write(entry as *const () as usize);
+        frame.add(8).write(0);
+        frame as usize
+    }
+}
+
+/// The first frame. `pthread_exit` and cancellation unwind to the jump buffer that it registers, as
+/// they do in glibc's own thread start.
+#[unsafe(naked)]
+unsafe extern "C-unwind" fn entry() {
+    naked_asm!(
+        ".cfi_startproc",
+        ".cfi_undefined rip",
+        "and rsp, -16",
+        "sub rsp, 128", // struct __pthread_unwind_buf_t: 104 bytes
+        ".cfi_def_cfa rsp, 136",
+        "mov rdi, rax",
+        "mov rsi, r12",
+        "call {begin}",
+        "mov rdi, rsp",
+        "xor esi, esi",
+        "call {setjmp}",
+        "test eax, eax",
+        "jnz 2f",
+        "mov rdi, rsp",
+        "call {register}",
+        "mov rdi, r12",
+        "call {run}",
+        "2:",
+        "mov rdi, r12",
+        "call {end}",
+        "ud2",
+        ".cfi_endproc",
+        begin = sym crate::coroutine::entry::coroutine_begin,
+        run = sym crate::coroutine::entry::coroutine_run,
+        end = sym crate::coroutine::entry::coroutine_end,
+        setjmp = sym __sigsetjmp,
+        register = sym __pthread_register_cancel,
+    )
+}
+
+unsafe extern "C" {
+    fn __sigsetjmp(buffer: *mut u8, save_mask: i32) -> i32;
+    fn __pthread_register_cancel(buffer: *mut u8);
+}
+
+/// Calls `function(argument)`. If it is left by an exception or a forced unwind, calls
+/// `cleanup(cleanup_argument)` and lets the unwinding go on.
+///
+/// The unwind information is written by hand because a build with `panic = "abort"` makes none: one
+/// call site with a landing pad, and the C personality routine, as `__attribute__((cleanup))` in C.
+///
+/// # Safety
+/// As for the two functions.
+#[unsafe(naked)]
+pub unsafe extern "C-unwind" fn call_with_cleanup(
+    function: unsafe extern "C-unwind" fn(*mut core::ffi::c_void),
+    argument: *mut core::ffi::c_void,
+    cleanup: unsafe extern "C" fn(*mut core::ffi::c_void),
+    cleanup_argument: *mut core::ffi::c_void,
+) {
+    naked_asm!(
+        ".cfi_startproc",
+        ".cfi_personality 0x9b, DW.ref.preloom_personality",
+        ".cfi_lsda 0x1b, 30f",
+        "20:",
+        "push rbx",
+        ".cfi_adjust_cfa_offset 8",
+        ".cfi_rel_offset rbx, 0",
+        "push r12",
+        ".cfi_adjust_cfa_offset 8",
+        ".cfi_rel_offset r12, 0",
+        "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 8",
+        "mov rbx, rdx",
+        "mov r12, rcx",
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "21:",
+        "call rax",
+        "22:",
+        "add rsp, 8",
+        ".cfi_remember_state",
+        ".cfi_adjust_cfa_offset -8",
+        "pop r12",
+        ".cfi_adjust_cfa_offset -8",
+        "pop rbx",
+        ".cfi_adjust_cfa_offset -8",
+        "ret",
+        ".cfi_restore_state",
+        "23:", // the landing pad: rax is the exception
+        "mov [rsp], rax",
+        "mov rdi, r12",
+        "call rbx",
+        "mov rdi, [rsp]",
+        "24:",
+        "call {resume}",
+        "25:",
+        "ud2",
+        ".cfi_endproc",
+        ".pushsection .gcc_except_table,\"a\",@progbits",
+        ".p2align 2",
+        "30:",
+        ".byte 0xff", // landing pads are relative to the function's start
+        ".byte 0xff", // no type table
+        ".byte 0x01", // call sites as ULEB128
+        ".uleb128 32f-31f",
+        "31:",
+        ".uleb128 21b-20b", // the call …
+        ".uleb128 22b-21b",
+        ".uleb128 23b-20b", // … lands at the pad,
+        ".uleb128 0",       // for clean-up only
+        ".uleb128 24b-20b", // the resumption lands nowhere
+        ".uleb128 25b-24b",
+        ".uleb128 0",
+        ".uleb128 0",
+        "32:",
+        ".popsection",
+        ".pushsection .data.rel.preloom_personality,\"aw\",@progbits",
+        ".p2align 3",
+        "DW.ref.preloom_personality:",
+        ".quad __gcc_personality_v0",
+        ".popsection",
+        resume = sym _Unwind_Resume,
+    )
+}
+
+#[link(name = "gcc_s")]
+unsafe extern "C-unwind" {
+    fn _Unwind_Resume(exception: *mut core::ffi::c_void) -> !;
+}
+
+// The precompiled `core` names Rust's personality routine, which `std` would define. No frame of ours
+// has anything to clean up: "continue unwinding" (8). Hidden, so that it never takes the place of the
+// one in a program written in Rust.
+#[cfg(not(test))]
+core::arch::global_asm!(
+    ".pushsection .text.rust_eh_personality,\"ax\",@progbits",
+    ".globl rust_eh_personality",
+    ".hidden rust_eh_personality",
+    ".type rust_eh_personality,@function",
+    "rust_eh_personality:",
+    "mov eax, 8",
+    "ret",
+    ".size rust_eh_personality, . - rust_eh_personality",
+    ".popsection",
+);

@@ -1,0 +1,60 @@
+//! A coroutine's first and last steps, called from the first frame (`arch`), on its own stack.
+
+use super::Coroutine;
+use crate::sched::{self, Carrier, Post};
+use crate::sys::{errno, glibc};
+
+/// First step: completes the switch that led here.
+pub unsafe extern "C-unwind" fn coroutine_begin(carrier: *mut Carrier, _: *const Coroutine) {
+    // SAFETY: every switch hands over the carrier on which it happens.
+    unsafe { sched::finish_switch(carrier) };
+    glibc::facts().ctype_init();
+}
+
+/// Runs the start routine.
+pub unsafe extern "C-unwind" fn coroutine_run(coroutine: *const Coroutine) {
+    // SAFETY: the first frame passes the coroutine that runs.
+    let coroutine = unsafe { &*coroutine };
+    let (Some(start), argument) = coroutine.start.get() else {
+        return;
+    };
+    // SAFETY: the program's own start routine with the argument that it gave.
+    let result = unsafe { start(argument) };
+    coroutine.result.set(result);
+    coroutine.has_result.set(true);
+}
+
+/// Last step, after the start routine returned or was unwound: what glibc runs at the end of a
+/// thread, in its order, then leaves the stack for good.
+pub unsafe extern "C-unwind" fn coroutine_end(coroutine: *const Coroutine) -> ! {
+    // SAFETY: as in `coroutine_run`.
+    let coroutine = unsafe { &*coroutine };
+    if !coroutine.has_result.get() {
+        // Unwound without `pthread_exit`: cancelled (PTHREAD_CANCELED is −1).
+        coroutine.result.set(usize::MAX as *mut _);
+    }
+    let facts = glibc::facts();
+    facts.call_tls_dtors();
+    facts.call_key_destructors();
+    reset_libc_state();
+    sched::coroutine_ended();
+    sched::leave(coroutine, Post::Exit);
+    unreachable!()
+}
+
+/// What libc keeps per thread and a later coroutine on this TLS block must not see.
+fn reset_libc_state() {
+    unsafe extern "C" {
+        fn uselocale(locale: *mut u8) -> *mut u8;
+        fn dlerror() -> *mut libc::c_char;
+    }
+    const GLOBAL_LOCALE: *mut u8 = usize::MAX as *mut u8;
+    // SAFETY: asks for, and perhaps resets, the caller's own locale and last loader error.
+    unsafe {
+        if uselocale(core::ptr::null_mut()) != GLOBAL_LOCALE {
+            uselocale(GLOBAL_LOCALE);
+        }
+        dlerror();
+    }
+    errno::Errno(0).set();
+}

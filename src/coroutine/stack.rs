@@ -1,0 +1,294 @@
+//! Slots: the memory of a coroutine, pooled.
+//!
+//! A slot, from its low end up:
+//!
+//! ```text
+//! guard │ stack, growing down │ static TLS │ TCB (struct pthread) │ Coroutine
+//! ```
+//!
+//! Slots of one size are cut from slabs. A guard page is installed without splitting the mapping
+//! where the kernel can (`MADV_GUARD_INSTALL`), so the number of mappings does not grow with the number
+//! of stacks. Slabs of large slots begin half a page table (1 MiB) off alignment, so that a slot's hot
+//! end and the next slot's guard share a page of page tables.
+//!
+//! Slots are never unmapped: a `pthread_t` of a dead coroutine can still be looked at, and the malloc
+//! cache in its TLS cannot be given back from outside; both are used again with the slot. What a deep
+//! stack touched is given back to the kernel when the slot returns to the pool.
+
+use super::{Coroutine, life, wake::WakeWord};
+use crate::config;
+use crate::sched::timers::TimerNode;
+use crate::sys::errno::{Errno, Result};
+use crate::sys::glibc;
+use crate::sys::linux::{self, syscall};
+use crate::sys::spin::SpinLock;
+use crate::sys::{current, tls_image};
+use core::cell::{Cell, UnsafeCell};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use intrusive_collections::LinkedListLink;
+
+const PAGE: usize = 4096;
+/// Linux 6.13: makes pages that fault on access, without a mapping of their own.
+const MADV_GUARD_INSTALL: i32 = 102;
+/// The kernel's ids end below this (PID_MAX_LIMIT); ours begin there.
+const FIRST_TID: i32 = 1 << 22;
+/// Different (size, guard) pairs that have a pool of their own.
+const CLASSES: usize = 32;
+/// Slabs are about this large, or one slot if that is larger.
+const SLAB: usize = 64 << 20;
+const LARGE_SLAB_SLOTS: usize = 32;
+
+/// Where a coroutine's memory came from.
+#[derive(Clone, Copy)]
+pub struct Slot {
+    /// Lowest address, that of the guard.
+    pub base: usize,
+    /// Bytes from the guard's first to the coroutine object's last.
+    pub size: usize,
+    /// Bytes of guard.
+    pub guard: usize,
+    /// The pool it belongs to.
+    class: u32,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy)]
+pub struct Request {
+    /// Bytes of stack; `None`: the default size.
+    pub size: Option<usize>,
+    /// Bytes of guard below it.
+    pub guard: usize,
+    /// A stack of the program's own: lowest address and size.
+    pub own_stack: Option<(usize, usize)>,
+}
+
+struct Class {
+    size: usize,
+    guard: usize,
+    free: *mut Coroutine,
+    /// The part of the last slab that was not cut yet.
+    uncut: usize,
+    uncut_end: usize,
+}
+
+// SAFETY: reached under the lock of POOL only.
+unsafe impl Send for Class {}
+
+const NO_CLASS: Class =
+    Class { size: 0, guard: 0, free: core::ptr::null_mut(), uncut: 0, uncut_end: 0 };
+static POOL: SpinLock<[Class; CLASSES]> = SpinLock::new([NO_CLASS; CLASSES]);
+static NEXT_TID: AtomicI32 = AtomicI32::new(FIRST_TID + 1);
+static NO_GUARD_REGIONS: AtomicBool = AtomicBool::new(false);
+
+fn round_up(value: usize, unit: usize) -> usize {
+    value.div_ceil(unit) * unit
+}
+
+/// Bytes at the top of a slot that are not stack.
+fn overhead() -> usize {
+    let facts = glibc::facts();
+    round_up(facts.static_tls_size + facts.static_tls_align + size_of::<Coroutine>(), 64)
+}
+
+/// Takes a slot from the pool or makes one, and makes the coroutine in it look new.
+///
+/// # Errors
+/// EAGAIN: no memory, as `pthread_create` says it.
+pub fn allocate(request: &Request) -> Result<&'static Coroutine> {
+    let guard = round_up(request.guard, PAGE);
+    let (size, guard) = match (request.own_stack, request.size) {
+        // Only the TCB and the object live in the slot.
+        (Some(_), _) => (round_up(overhead(), PAGE), 0),
+        (None, Some(size)) => (round_up(size + overhead(), PAGE) + guard, guard),
+        // The default counts everything in, so that slots keep their place in the page tables.
+        (None, None) => (round_up(config::get().stack_size.max(overhead() + PAGE), PAGE), guard),
+    };
+    tls_image::refresh();
+    let coroutine = take(size, guard)?;
+    let slot = coroutine.slot;
+    let stack = request.own_stack.unwrap_or_else(|| {
+        let low = slot.base + slot.guard;
+        (low, tls_bottom(coroutine.tcb) - low)
+    });
+    coroutine.stack.set(stack);
+    coroutine.guard_size.set(slot.guard);
+    Ok(coroutine)
+}
+
+/// Lowest address of the static TLS below `tcb`.
+fn tls_bottom(tcb: *mut u8) -> usize {
+    let facts = glibc::facts();
+    (tcb as usize - (facts.static_tls_size - facts.sizeof_pthread)) & !(facts.static_tls_align - 1)
+}
+
+fn take(size: usize, guard: usize) -> Result<&'static Coroutine> {
+    let mut pool = POOL.lock();
+    let index = pool
+        .iter()
+        .position(|class| class.size == size && class.guard == guard)
+        .or_else(|| pool.iter().position(|class| class.size == 0))
+        // More sizes than pools: the last pool that is large enough serves.
+        .or_else(|| pool.iter().position(|class| class.size >= size && class.guard >= guard))
+        .ok_or(Errno(libc::EAGAIN))?;
+    let class = &mut pool[index];
+    if class.size == 0 {
+        class.size = size;
+        class.guard = guard;
+    }
+    // SAFETY: coroutines in the free list are whole and nobody else's.
+    if let Some(coroutine) = unsafe { class.free.as_ref() } {
+        class.free = coroutine.next.load(Ordering::Relaxed);
+        drop(pool);
+        renew(coroutine);
+        return Ok(coroutine);
+    }
+    if class.uncut == class.uncut_end {
+        new_slab(class)?;
+    }
+    let base = class.uncut;
+    class.uncut += class.size;
+    let slot = Slot { base, size: class.size, guard: class.guard, class: index as u32 };
+    drop(pool);
+    build(slot)
+}
+
+fn new_slab(class: &mut Class) -> Result<()> {
+    let large = class.size >= 2 << 20;
+    let slots = if large { LARGE_SLAB_SLOTS } else { (SLAB / class.size).max(1) };
+    let table = 2 << 20;
+    for slots in [slots, 1] {
+        let size = slots * class.size;
+        let Ok(address) = linux::map(size + if large { 2 * table } else { 0 }) else {
+            continue;
+        };
+        let start =
+            if large { round_up(address as usize, table) + table / 2 } else { address as usize };
+        // A huge page would commit 2 MiB for a stack that uses two pages.
+        // SAFETY: our own fresh mapping.
+        let _ = unsafe { syscall!(madvise, start, size, libc::MADV_NOHUGEPAGE) };
+        class.uncut = start;
+        class.uncut_end = start + size;
+        return Ok(());
+    }
+    Err(Errno(libc::EAGAIN))
+}
+
+fn install_guard(slot: &Slot) -> Result<()> {
+    if slot.guard == 0 {
+        return Ok(());
+    }
+    if !NO_GUARD_REGIONS.load(Ordering::Relaxed) {
+        // SAFETY: the low end of a slot that nobody uses yet.
+        if unsafe { syscall!(madvise, slot.base, slot.guard, MADV_GUARD_INSTALL) }.is_ok() {
+            return Ok(());
+        }
+        NO_GUARD_REGIONS.store(true, Ordering::Relaxed);
+    }
+    // SAFETY: as above. ENOMEM: vm.max_map_count is reached.
+    unsafe { syscall!(mprotect, slot.base, slot.guard, libc::PROT_NONE) }
+        .map(|_| ())
+        .map_err(|_| Errno(libc::EAGAIN))
+}
+
+fn build(slot: Slot) -> Result<&'static Coroutine> {
+    let facts = glibc::facts();
+    let object = (slot.base + slot.size - size_of::<Coroutine>()) & !63;
+    let tcb = ((object - facts.sizeof_pthread) & !(facts.static_tls_align - 1)) as *mut u8;
+    if install_guard(&slot).is_err() {
+        return Err(give_back_uncut(slot));
+    }
+    // SAFETY: fresh zeroed memory of this slot; `slot.size` holds both blocks.
+    if unsafe { facts.make_tcb(tcb) }.is_none() {
+        return Err(give_back_uncut(slot));
+    }
+    let coroutine = object as *mut Coroutine;
+    // SAFETY: inside the slot, aligned to 64; nobody knows of it yet.
+    unsafe {
+        coroutine.write(Coroutine {
+            context: UnsafeCell::new(0),
+            tcb,
+            carrier: Cell::new(core::ptr::null_mut()),
+            wake: WakeWord::new(),
+            life: AtomicU32::new(0),
+            home: AtomicPtr::new(core::ptr::null_mut()),
+            born_on: Cell::new(core::ptr::null()),
+            ready_link: LinkedListLink::new(),
+            next: AtomicPtr::new(core::ptr::null_mut()),
+            timer: TimerNode::new(),
+            slot,
+            stack: Cell::new((0, 0)),
+            guard_size: Cell::new(0),
+            start: Cell::new((None, core::ptr::null_mut())),
+            result: Cell::new(core::ptr::null_mut()),
+            has_result: Cell::new(false),
+            id: Cell::new(0),
+            name: UnsafeCell::new([0; 16]),
+        });
+        *current::slot_of(tcb) = coroutine.cast();
+        *facts.tid_of(tcb) = NEXT_TID.fetch_add(1, Ordering::Relaxed);
+        Ok(&*coroutine)
+    }
+}
+
+/// A slot could not be completed; it is the newest cut of its class unless another came meanwhile, in
+/// which case it is left unused.
+fn give_back_uncut(slot: Slot) -> Errno {
+    let mut pool = POOL.lock();
+    let class = &mut pool[slot.class as usize];
+    if class.uncut == slot.base + slot.size {
+        class.uncut = slot.base;
+    }
+    Errno(libc::EAGAIN)
+}
+
+/// Makes a coroutine from the free list look new.
+fn renew(coroutine: &Coroutine) {
+    let facts = glibc::facts();
+    // SAFETY: nobody runs on it: it came from the free list.
+    unsafe {
+        tls_image::renew(coroutine.tcb);
+        *coroutine.tcb.add(facts.cancelhandling).cast::<u32>() = 0;
+        // The id was negated when the slot was freed.
+        let tid = facts.tid_of(coroutine.tcb);
+        *tid = (*tid).abs();
+        *current::slot_of(coroutine.tcb) = (&raw const *coroutine).cast_mut().cast();
+        *coroutine.name.get() = [0; 16];
+    }
+    coroutine.life.store(0, Ordering::Relaxed);
+    coroutine.has_result.set(false);
+    coroutine.result.set(core::ptr::null_mut());
+}
+
+/// Puts an ended coroutine's slot back into the pool.
+pub fn free(coroutine: &Coroutine) {
+    let facts = glibc::facts();
+    // SAFETY: it has ended and left its stack. A negative id makes glibc answer ESRCH to a dead
+    // pthread_t; the null word makes us hand it to glibc.
+    unsafe {
+        let tid = facts.tid_of(coroutine.tcb);
+        *tid = -(*tid).abs();
+        *current::slot_of(coroutine.tcb) = core::ptr::null_mut();
+    }
+    coroutine.life.store(life::EXITED | life::DETACHED, Ordering::Relaxed);
+    let mut pool = POOL.lock();
+    let class = &mut pool[coroutine.slot.class as usize];
+    coroutine.next.store(class.free, Ordering::Relaxed);
+    class.free = (&raw const *coroutine).cast_mut();
+}
+
+/// If `address` lies in the guard of the running coroutine's stack, that coroutine.
+pub fn guard_hit(address: usize) -> Option<&'static Coroutine> {
+    let coroutine = Coroutine::current()?;
+    let slot = &coroutine.slot;
+    (slot.guard != 0 && (slot.base..slot.base + slot.guard).contains(&address)).then_some(coroutine)
+}
+
+/// In a forked child: the lock may have been held by a thread that no longer exists. The parent's
+/// stacks stay mapped, as they do with native threads; the pool starts empty.
+///
+/// # Safety
+/// Only in the child, which has one thread.
+pub unsafe fn reset_after_fork() {
+    // SAFETY: the child is alone.
+    unsafe { POOL.reset([NO_CLASS; CLASSES]) };
+}

@@ -1,0 +1,87 @@
+//! The order of start-up, fork and exit.
+//!
+//! * **Constructor** ([`constructor`], from `.init_array`): options; whether this process can have green
+//!   threads; the descriptor table; the fork handler. Nothing is started and no descriptor is opened, so
+//!   a program that creates no thread pays nothing else. Hooks work before it has run: native threads
+//!   pass through, and there is no coroutine yet.
+//! * **Start** (`sched::start`): at the first `pthread_create`.
+//! * **Fork**: the child has one thread, the caller of `fork`. It becomes native; all tables are as at the
+//!   start, and its first `pthread_create` starts the runtime anew.
+//! * **Exit** ([`destructor`], from `.fini_array`): counters are printed if asked for. Carriers go on
+//!   until the kernel ends them, as threads do.
+
+use crate::config;
+use crate::sys::report::report;
+use crate::sys::{current, glibc};
+use core::ffi::{c_int, c_void};
+
+#[cfg(not(test))]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = constructor;
+
+#[cfg(not(test))]
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = destructor;
+
+#[cfg_attr(test, allow(dead_code))]
+extern "C" fn constructor() {
+    config::load();
+    if config::get().green
+        && let Err(reason) = can_be_green()
+    {
+        report!(
+            "{} is missing here, so this program runs on native threads (glibc {}). \
+             PRELOOM_THREADS=native says so without this line",
+            reason,
+            glibc::version().to_str().unwrap_or("?")
+        );
+        config::fall_back_to_native();
+    }
+    if !config::get().green {
+        return;
+    }
+    crate::reactor::table::initialise();
+    unsafe extern "C" {
+        fn __register_atfork(
+            prepare: Option<extern "C" fn()>,
+            parent: Option<extern "C" fn()>,
+            child: Option<extern "C" fn()>,
+            dso: *mut c_void,
+        ) -> c_int;
+    }
+    // SAFETY: the handler is a function of ours, and the library is never unloaded.
+    unsafe { __register_atfork(None, None, Some(after_fork_in_child), core::ptr::null_mut()) };
+}
+
+/// What green threads need, in words.
+fn can_be_green() -> Result<(), &'static str> {
+    if !glibc::has_fsgsbase() {
+        return Err("user-space access to the FS base (FSGSBASE, Linux 5.9)");
+    }
+    glibc::load().map_err(|symbol| symbol.to_str().unwrap_or("a private symbol of glibc"))
+}
+
+/// The runtime is about to start its carriers.
+pub fn runtime_starts() {
+    crate::posix::signal::install_overflow_handler();
+}
+
+extern "C" fn after_fork_in_child() {
+    // SAFETY: the child has one thread. It keeps its stack and TLS, whatever it was.
+    unsafe {
+        *current::slot_of(glibc::thread_pointer()) = core::ptr::null_mut();
+        crate::sched::start::reset_after_fork();
+        crate::futex::reset_after_fork();
+        crate::reactor::table::reset_after_fork();
+        crate::coroutine::stack::reset_after_fork();
+    }
+}
+
+#[cfg_attr(test, allow(dead_code))]
+extern "C" fn destructor() {
+    if config::get().stats {
+        crate::observe::print();
+    }
+}

@@ -1,0 +1,4 @@
+//! What a call means: the POSIX functions that can wait, for coroutines.
+
+pub mod signal;
+pub mod time;

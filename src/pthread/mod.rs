@@ -1,0 +1,8 @@
+//! What a thread is: POSIX threads on coroutines, for coroutines and native threads alike.
+
+pub mod attr;
+pub mod create;
+pub mod exit;
+pub mod join;
+pub mod name;
+pub mod signal;

@@ -1,0 +1,405 @@
+//! What is known of each descriptor: one [`Entry`] per number, in lazily touched memory.
+//!
+//! The kernel owns descriptors; we only remember. What we remember is thrown away ([`forget`]) whenever
+//! a call that we export closes or makes the number, and carries a generation so that events meant for
+//! an earlier descriptor of the same number are told apart.
+//!
+//! What was opened behind our back has `known` unset; then nothing that a cached value could get wrong
+//! is trusted: see [`super::wait`].
+
+use crate::coroutine::wake::{Claim, Reason};
+use crate::coroutine::{Coroutine, ReadyAdapter, ReadyList};
+use crate::sys::linux::{self, syscall};
+use crate::sys::spin::{Guard, SpinLock};
+use core::cell::Cell;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use intrusive_collections::{LinkedList, LinkedListLink, UnsafeRef, intrusive_adapter};
+
+/// Which way data flows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// read, recv, accept.
+    Read = 0,
+    /// write, send, connect.
+    Write = 1,
+}
+
+/// What kind of file a descriptor refers to, as far as the way to use it without blocking depends on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// Not asked yet.
+    Unknown = 0,
+    /// A TCP socket: a short receive means that it is drained.
+    Tcp,
+    /// Any other socket.
+    Socket,
+    /// A pipe or FIFO.
+    Pipe,
+    /// Something else that can be polled: eventfd, timerfd, tty, …
+    Pollable,
+    /// A regular file, directory or block device: never "not ready".
+    File,
+}
+
+/// The program's wishes for calls on a descriptor.
+#[derive(Clone, Copy)]
+pub struct Modes {
+    /// O_NONBLOCK is set.
+    pub nonblocking: bool,
+    /// SO_RCVTIMEO and SO_SNDTIMEO in nanoseconds; 0: none. Indexed by [`Direction`].
+    pub timeouts: [u64; 2],
+}
+
+/// A coroutine that waits on a descriptor. Lives on its stack.
+pub struct Waiter {
+    link: LinkedListLink,
+    coroutine: *const Coroutine,
+    /// Bit 0: waits for reading, bit 1: for writing.
+    directions: u8,
+    /// Events (EPOLL*) that ended the wait.
+    pub events: Cell<u32>,
+}
+
+intrusive_adapter!(WaiterAdapter = UnsafeRef<Waiter>: Waiter { link => LinkedListLink });
+
+impl Waiter {
+    /// A waiter for the calling coroutine; `directions`: bit 0 read, bit 1 write.
+    pub fn new(coroutine: &Coroutine, directions: u8) -> Self {
+        Self { link: LinkedListLink::new(), coroutine, directions, events: Cell::new(0) }
+    }
+}
+
+/// The part of an entry behind its lock.
+pub struct State {
+    waiters: LinkedList<WaiterAdapter>,
+    /// The epoll instance with which it is registered, plus one; 0: none.
+    epoll_plus_one: i32,
+    /// It was made by a call that we export, so what we remember of it holds.
+    pub known: bool,
+    /// What it is.
+    pub kind: Kind,
+    /// Cached modes, valid while `modes_epoch` is the current one.
+    modes: Modes,
+    modes_epoch: u32,
+    /// Its description may have other numbers or be in other processes.
+    pub shared: bool,
+}
+
+/// What is known of one descriptor number.
+#[repr(align(128))]
+pub struct Entry {
+    /// Readiness per direction, see [`Readiness`].
+    readiness: [AtomicU32; 2],
+    generation: AtomicU32,
+    state: SpinLock<State>,
+}
+
+/// A snapshot of a direction's word: "may be ready", "never call it drained", and the tick.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Readiness(u32);
+
+const READY: u32 = 1;
+/// Hang-up, error or urgent data was seen: a short transfer no longer means "drained".
+const STICKY: u32 = 2;
+const TICK: u32 = 4;
+
+impl Readiness {
+    /// Whether a try can succeed.
+    #[inline]
+    pub fn may_be_ready(self) -> bool {
+        self.0 & READY != 0
+    }
+}
+
+static TABLE: AtomicPtr<Entry> = AtomicPtr::new(core::ptr::null_mut());
+static LENGTH: AtomicUsize = AtomicUsize::new(0);
+/// Cached modes of an older epoch are asked for again: a descriptor's mode was changed through one
+/// number, and others may share its description.
+static MODES_EPOCH: AtomicU32 = AtomicU32::new(1);
+
+/// Reserves the table, for every number that RLIMIT_NOFILE can allow. Not enough address space: a
+/// shorter one; numbers beyond it are handled without memory.
+pub fn initialise() {
+    let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is writable.
+    let _ = unsafe { syscall!(prlimit64, 0, libc::RLIMIT_NOFILE, 0, &raw mut limit) };
+    let mut length = limit.rlim_max.clamp(1 << 16, 1 << 21) as usize;
+    while length >= 1024 {
+        if let Ok(memory) = linux::map(length * size_of::<Entry>()) {
+            TABLE.store(memory.cast(), Ordering::Relaxed);
+            LENGTH.store(length, Ordering::Release);
+            return;
+        }
+        length /= 2;
+    }
+}
+
+/// The entry of a descriptor number; `None`: out of the table's range.
+#[inline]
+pub fn entry(fd: i32) -> Option<&'static Entry> {
+    if (fd as u32 as usize) >= LENGTH.load(Ordering::Acquire) {
+        return None;
+    }
+    // SAFETY: within the mapping, which is never removed. Zeroed memory is a valid entry:
+    // an open lock, an empty list, `Kind::Unknown`, and so on; see `Entry::is_virgin`.
+    Some(unsafe { &*TABLE.load(Ordering::Relaxed).add(fd as usize) })
+}
+
+impl Entry {
+    /// Locks the changeable part.
+    pub fn lock(&self) -> Guard<'_, State> {
+        let state = self.state.lock();
+        if self.is_virgin() {
+            for word in &self.readiness {
+                word.store(TICK | READY, Ordering::Release);
+            }
+        }
+        state
+    }
+
+    /// The readiness of a direction, to be read before the call is tried.
+    #[inline]
+    pub fn readiness(&self, direction: Direction) -> Readiness {
+        Readiness(self.readiness[direction as usize].load(Ordering::Acquire))
+    }
+
+    /// The call found the direction not ready (EAGAIN): clears it unless an event came after `seen`.
+    #[inline]
+    pub fn exhausted(&self, direction: Direction, seen: Readiness) {
+        let _ = self.readiness[direction as usize].compare_exchange(
+            seen.0,
+            seen.0 & !READY,
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
+    }
+
+    /// A transfer on a stream was shorter than asked: if nothing special was seen, it is exhausted.
+    #[inline]
+    pub fn drained(&self, direction: Direction, seen: Readiness) {
+        if seen.0 & STICKY == 0 {
+            self.exhausted(direction, seen);
+        }
+    }
+
+    /// Zeroed memory: nobody has looked at the number yet. (A word can become zero again when its tick
+    /// wraps; then one call is tried in vain.)
+    fn is_virgin(&self) -> bool {
+        self.readiness[0].load(Ordering::Relaxed) == 0
+    }
+
+    /// Generation of the number: changes whenever the number is closed or made.
+    pub fn generation(&self) -> u32 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    /// Never take a short transfer for "drained" (TLS in the kernel, …).
+    pub fn make_sticky(&self) {
+        self.readiness[0].fetch_or(STICKY | READY, Ordering::AcqRel);
+        self.readiness[1].fetch_or(STICKY | READY, Ordering::AcqRel);
+    }
+
+    /// Puts a waiter into the list. Under the lock.
+    pub fn link(state: &mut State, waiter: &Waiter) {
+        // SAFETY: the waiter's owner takes it out before it leaves the frame.
+        state.waiters.push_back(unsafe { UnsafeRef::from_raw(&raw const *waiter) });
+    }
+
+    /// Takes a waiter out of the list if it still is in it.
+    pub fn unlink(&self, waiter: &Waiter) {
+        let mut state = self.lock();
+        if waiter.link.is_linked() {
+            // SAFETY: a linked waiter of this descriptor is in this list, whose lock we hold.
+            unsafe { state.waiters.cursor_mut_from_ptr(&raw const *waiter) }.remove();
+        }
+    }
+
+    /// Wakes those who wait for one of `directions`, under the lock; the ones to be made ready are
+    /// appended to `list`.
+    fn wake(state: &mut State, directions: u8, events: u32, reason: Reason, list: &mut ReadyList) {
+        let mut cursor = state.waiters.front_mut();
+        while let Some(waiter) = cursor.get() {
+            if waiter.directions & directions == 0 {
+                cursor.move_next();
+                continue;
+            }
+            waiter.events.set(waiter.events.get() | events);
+            let coroutine = waiter.coroutine;
+            cursor.remove();
+            // SAFETY: a linked waiter's coroutine is in its wait; it cannot leave before it has
+            // taken the lock that we hold.
+            let coroutine = unsafe { &*coroutine };
+            if coroutine.wake.claim(reason) == Claim::Schedule {
+                // SAFETY: claimed: it is in no other list.
+                list.push_back(unsafe { UnsafeRef::from_raw(&raw const *coroutine) });
+            }
+        }
+    }
+}
+
+impl State {
+    /// The epoll instance with which it is registered.
+    pub fn epoll(&self) -> Option<i32> {
+        (self.epoll_plus_one != 0).then(|| self.epoll_plus_one - 1)
+    }
+
+    /// It is registered with `epoll` now.
+    pub fn set_epoll(&mut self, epoll: i32) {
+        self.epoll_plus_one = epoll + 1;
+    }
+
+    /// The cached modes, if they can be trusted.
+    pub fn modes(&self) -> Option<Modes> {
+        (self.known && self.modes_epoch == MODES_EPOCH.load(Ordering::Acquire))
+            .then_some(self.modes)
+    }
+
+    /// Remembers modes that were just asked for, or that a new descriptor has.
+    pub fn set_modes(&mut self, modes: Modes, epoch: u32) {
+        self.modes = modes;
+        self.modes_epoch = epoch;
+    }
+}
+
+/// The current epoch of modes, to be read before they are asked for.
+pub fn modes_epoch() -> u32 {
+    MODES_EPOCH.load(Ordering::Acquire)
+}
+
+/// Somebody changed O_NONBLOCK or a timeout of some description.
+pub fn modes_changed() {
+    MODES_EPOCH.fetch_add(1, Ordering::AcqRel);
+}
+
+/// What a call that we export knows of a descriptor that it has just made.
+#[derive(Clone, Copy)]
+pub struct Made {
+    /// Its kind, or `Unknown`.
+    pub kind: Kind,
+    /// Its modes, if they follow from the call.
+    pub modes: Option<Modes>,
+    /// It is another number of an existing description.
+    pub shared: bool,
+}
+
+/// Forgets what was known of the number, wakes those who wait on it with `Closed`, and notes what is
+/// known of its next descriptor (`made`; `None`: it is being closed, or of unknown origin).
+pub fn forget(fd: i32, made: Option<Made>) {
+    let Some(entry) = entry(fd) else { return };
+    if made.is_none() && entry.is_virgin() {
+        // Do not commit its page.
+        return;
+    }
+    let mut list = ReadyList::new(ReadyAdapter::new());
+    {
+        let mut state = entry.lock();
+        entry.generation.store(entry.generation().wrapping_add(1).max(1), Ordering::Relaxed);
+        for word in &entry.readiness {
+            let tick = word.load(Ordering::Relaxed) & !(READY | STICKY);
+            word.store(tick.wrapping_add(TICK) | READY, Ordering::Release);
+        }
+        Entry::wake(&mut state, 3, 0, Reason::Closed, &mut list);
+        if let (true, Some(epoll)) = (state.shared, state.epoll()) {
+            // Another number keeps the description alive, and with it the registration.
+            // SAFETY: removes a registration of ours; an error means that there is none.
+            let _ = unsafe { syscall!(epoll_ctl, epoll, libc::EPOLL_CTL_DEL, fd, 0) };
+        }
+        state.epoll_plus_one = 0;
+        state.known = made.is_some();
+        state.kind = made.map_or(Kind::Unknown, |made| made.kind);
+        state.shared = made.is_some_and(|made| made.shared);
+        state.modes_epoch = 0;
+        if let Some(modes) = made.and_then(|made| made.modes) {
+            state.set_modes(modes, modes_epoch());
+        }
+    }
+    while let Some(coroutine) = list.pop_front() {
+        // SAFETY: claimed by us: alive until it has run.
+        crate::sched::make_ready(unsafe { &*UnsafeRef::into_raw(coroutine) });
+    }
+}
+
+/// An event from epoll for the descriptor `fd` of generation `generation`.
+pub fn event(fd: i32, generation: u32, events: u32, schedule: &mut impl FnMut(&'static Coroutine)) {
+    const IN: u32 = (libc::EPOLLIN | libc::EPOLLPRI | libc::EPOLLRDHUP) as u32;
+    const OUT: u32 = libc::EPOLLOUT as u32;
+    const BOTH: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
+    const SPECIAL: u32 =
+        (libc::EPOLLERR | libc::EPOLLHUP | libc::EPOLLRDHUP | libc::EPOLLPRI) as u32;
+    let Some(entry) = entry(fd) else { return };
+    let mut list = ReadyList::new(ReadyAdapter::new());
+    {
+        let mut state = entry.lock();
+        if entry.generation() != generation {
+            return;
+        }
+        let sticky = if events & SPECIAL != 0 { STICKY } else { 0 };
+        let mut directions = 0;
+        for (bit, mask) in [(0, IN | BOTH), (1, OUT | BOTH)] {
+            if events & mask == 0 {
+                continue;
+            }
+            directions |= 1 << bit;
+            let word = &entry.readiness[bit];
+            // Others only clear READY by compare-and-exchange, so this update cannot be lost: either
+            // their exchange fails, or it comes first.
+            let mut seen = word.load(Ordering::Relaxed);
+            while let Err(now) = word.compare_exchange_weak(
+                seen,
+                seen.wrapping_add(TICK) | READY | sticky,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                seen = now;
+            }
+        }
+        Entry::wake(&mut state, directions, events, Reason::Ready, &mut list);
+    }
+    while let Some(coroutine) = list.pop_front() {
+        // SAFETY: claimed by us: alive until it has run.
+        schedule(unsafe { &*UnsafeRef::into_raw(coroutine) });
+    }
+}
+
+/// Marks a number as one of the library's own, which the program cannot close.
+pub fn reserve(fd: i32) {
+    for slot in &OWN {
+        if slot.compare_exchange(0, fd as u32 + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            return;
+        }
+    }
+}
+
+/// Descriptors of ours that are protected; a process with more workers has some unprotected ones.
+static OWN: [AtomicU32; 64] = [const { AtomicU32::new(0) }; 64];
+
+/// Whether the number is one of the library's own.
+pub fn is_own(fd: i32) -> bool {
+    for slot in &OWN {
+        match slot.load(Ordering::Relaxed) {
+            0 => return false,
+            own if own == fd as u32 + 1 => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// In a forked child: nobody waits, nothing is registered, no descriptor is ours.
+///
+/// # Safety
+/// Only in the child, which has one thread.
+pub unsafe fn reset_after_fork() {
+    for slot in &OWN {
+        slot.store(0, Ordering::Relaxed);
+    }
+    let table = TABLE.load(Ordering::Relaxed);
+    let length = LENGTH.load(Ordering::Relaxed);
+    if !table.is_null() {
+        // Private anonymous memory reads as zeros afterwards: the table as it was at the start.
+        // SAFETY: our own mapping; the child has no other thread that could use it.
+        let _ =
+            unsafe { syscall!(madvise, table, length * size_of::<Entry>(), libc::MADV_DONTNEED) };
+    }
+}

@@ -1,0 +1,36 @@
+//! What a coroutine can do with its scheduler: wait, sleep, give way.
+
+use super::{Post, leave, timers::Timers};
+use crate::coroutine::Coroutine;
+use crate::coroutine::wake::Reason;
+
+/// Waits until the coroutine is woken or the deadline has passed.
+///
+/// The caller has armed the coroutine and put it into its containers, and afterwards takes it out of
+/// each of them. `coroutine` is the calling one.
+#[inline]
+pub fn park(coroutine: &Coroutine, deadline: Option<u64>) -> Reason {
+    if let Some(deadline) = deadline {
+        // SAFETY: it is the calling coroutine.
+        unsafe { coroutine.scheduler() }.timers.insert(coroutine, deadline);
+    }
+    if !coroutine.wake.is_woken() {
+        leave(coroutine, Post::Park);
+    }
+    let reason = coroutine.wake.take_reason();
+    if deadline.is_some() {
+        Timers::remove(coroutine);
+    }
+    reason
+}
+
+/// Sleeps until the deadline. `coroutine` is the calling one.
+pub fn sleep_until(coroutine: &Coroutine, deadline: u64) {
+    coroutine.wake.arm();
+    park(coroutine, Some(deadline));
+}
+
+/// Gives way to every coroutine that is ready. `coroutine` is the calling one.
+pub fn yield_now(coroutine: &Coroutine) {
+    leave(coroutine, Post::Yield);
+}
