@@ -74,13 +74,9 @@ def columns(report):
         "max_us": report["max_us"],
         "threads": report["server_threads"],
         "memory_kib": report["server_rss_kib"] + report["server_page_tables_kib"],
+        "server_cpu": round(report["server_cpu_us"] / report["seconds"] / 1e6, 3),
         "load_cpu": round(report["load_cpu"], 3),
     }
-
-
-def of(name, column):
-    """Reference for a ratio: that contender in the same round."""
-    return lambda peers: next((row[column] for row in peers if row["contender"] == name), None)
 
 
 def best_raw(column, choose):
@@ -90,7 +86,7 @@ def best_raw(column, choose):
 
 HEADER = [
     "", "requests/s", "× threads", "× best epoll", "µs CPU/request", "× threads", "× best epoll", "p50 µs", "p99 µs",
-    "p99.9 µs", "Threads", "RSS + page tables, MiB", "load CPU",
+    "p99.9 µs", "Threads", "RSS + page tables, MiB", "server CPU", "load CPU",
 ]
 
 
@@ -107,16 +103,17 @@ def section(label, rows, chosen):
         lines.append([
             name,
             results.number(middle["requests_per_second"]),
-            results.number(results.ratio(rows, name, "requests_per_second", of("threads", "requests_per_second")), 2),
+            results.number(results.ratio(rows, name, "requests_per_second", results.of("threads", "requests_per_second")), 2),
             results.number(results.ratio(rows, name, "requests_per_second", best_raw("requests_per_second", max)), 2),
             results.number(middle["cpu_us"], 2),
-            results.number(results.ratio(rows, name, "cpu_us", of("threads", "cpu_us")), 2),
+            results.number(results.ratio(rows, name, "cpu_us", results.of("threads", "cpu_us")), 2),
             results.number(results.ratio(rows, name, "cpu_us", best_raw("cpu_us", min)), 2),
             results.number(middle["p50_us"]),
             results.number(middle["p99_us"]),
             results.number(middle["p999_us"]),
             results.number(middle["threads"]),
             results.number(middle["memory_kib"] / 1024, 1),
+            results.number(middle["server_cpu"] * 100) + "%",
             results.number(middle["load_cpu"] * 100) + "%",
         ])
     return [f"## {label}", "", *results.table(HEADER, lines), ""]
@@ -129,9 +126,10 @@ def publish(args, name, title, intro, cases, outcome):
     for label, _ in cases:
         lines += section(label, rows, chosen)
     lines.append(
-        f"Medians of {args.rounds} interleaved rounds of {args.seconds:g} s; ratios are taken within a round. “load CPU” "
-        "is the share of its CPU that the load generator used: near 100%, requests/s is bounded by the load and CPU "
-        "time a request is what compares."
+        f"Medians of {args.rounds} interleaved rounds of {args.seconds:g} s; ratios are taken within a round. “server CPU” "
+        "and “load CPU” are the shares of their CPUs that the two used: where the load is near 100% and the server is "
+        "not, requests/s is bounded by the load and CPU time a request is what compares; where both are low, other "
+        "programs were using the machine."
     )
     results.write_csv(args.out / f"{name}.csv", rows)
     results.write_markdown(args.out / f"{name}.md", title, lines, failures)

@@ -31,6 +31,11 @@ def ratio(rows, contender, column, reference):
     return median(ratios) if ratios else None
 
 
+def of(name, column):
+    """Reference for a ratio: that contender in the same round."""
+    return lambda peers: next((row[column] for row in peers if row["contender"] == name), None)
+
+
 def number(value, digits=0):
     return "–" if value is None else f"{value:,.{digits}f}"
 

@@ -59,9 +59,7 @@ pub struct Args {
 
 /// Parses a duration in seconds, fractions allowed.
 fn seconds(text: &str) -> Result<Duration, String> {
-    let value: f64 = text
-        .parse()
-        .map_err(|_| "expected a number of seconds".to_owned())?;
+    let value: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
     if !(0.0..=86_400.0).contains(&value) {
         return Err("expected 0 to 86400 seconds".to_owned());
     }

@@ -84,10 +84,7 @@ impl Buffers {
     pub fn new(size: u32) -> Self {
         // One byte more than a reply has: a surplus byte is seen in the same call.
         let length = (size as usize).min(CHUNK) + 1;
-        Self {
-            output: vec![0; length],
-            input: vec![0; length],
-        }
+        Self { output: vec![0; length], input: vec![0; length] }
     }
 }
 
@@ -109,21 +106,14 @@ impl Conn {
     /// Starts to connect. `source` picks one of 64 loopback source addresses, so that a churn of short connections
     /// does not run out of ports that wait in TIME_WAIT.
     pub fn open(&mut self, to: SocketAddr, source: Option<u8>) -> Result<&OwnedFd, Fault> {
-        let family = if to.is_ipv4() {
-            AddressFamily::INET
-        } else {
-            AddressFamily::INET6
-        };
+        let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = socket_with(family, SocketType::STREAM, flags, None)?;
         sockopt::set_tcp_nodelay(&socket, true)?;
         if let Some(source) = source
             && to.ip() == IpAddr::V4(Ipv4Addr::LOCALHOST)
         {
-            bind(
-                &socket,
-                &SocketAddr::from((Ipv4Addr::new(127, 0, 0, 1 + source % 64), 0)),
-            )?;
+            bind(&socket, &SocketAddr::from((Ipv4Addr::new(127, 0, 0, 1 + source % 64), 0)))?;
         }
         match connect(&socket, &to) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
@@ -178,16 +168,9 @@ impl Conn {
     pub fn pull(&mut self, size: u32, ending: bool, buffers: &mut Buffers) -> Result<bool, Fault> {
         loop {
             let missing = (size - self.received) as usize;
-            let wanted = if self.phase == Phase::Busy {
-                missing.min(CHUNK) + 1
-            } else {
-                1
-            };
-            let count = match recv(
-                self.socket()?,
-                &mut buffers.input[..wanted],
-                RecvFlags::empty(),
-            ) {
+            let wanted = if self.phase == Phase::Busy { missing.min(CHUNK) + 1 } else { 1 };
+            let count = match recv(self.socket()?, &mut buffers.input[..wanted], RecvFlags::empty())
+            {
                 Ok((0, _)) => return Err(Fault::Closed),
                 Ok((count, _)) => count,
                 Err(Errno::AGAIN) => return Ok(false),

@@ -73,11 +73,7 @@ impl<'a> Engine<'a> {
             self.ramp()?;
         }
         let now = self.now();
-        let warmup = if self.args.idle {
-            0
-        } else {
-            self.args.warmup.as_nanos() as u64
-        };
+        let warmup = if self.args.idle { 0 } else { self.args.warmup.as_nanos() as u64 };
         self.window = now + warmup..now + warmup + self.args.seconds.as_nanos() as u64;
         if !self.args.churn && self.conns.iter().all(|conn| conn.phase == Phase::Closed) {
             // Nobody is left to talk to; the errors say why.
@@ -96,11 +92,7 @@ impl<'a> Engine<'a> {
             if now >= self.window.end {
                 break;
             }
-            let edge = if begin.is_none() {
-                self.window.start
-            } else {
-                self.window.end
-            };
+            let edge = if begin.is_none() { self.window.start } else { self.window.end };
             self.turn(&mut schedule, edge)?;
         }
         // A window of length zero is never entered by the loop.
@@ -183,9 +175,7 @@ impl<'a> Engine<'a> {
             let until = due.saturating_sub(now);
             wait = wait.min(until.saturating_sub(SPIN));
         }
-        self.serve(wait, |engine, index, step| {
-            engine.react(schedule, index, step)
-        })?;
+        self.serve(wait, |engine, index, step| engine.react(schedule, index, step))?;
         self.offer(schedule);
         Ok(())
     }
@@ -291,10 +281,7 @@ impl<'a> Engine<'a> {
     /// Waits at most `wait` nanoseconds for events and serves one batch.
     fn serve(&mut self, wait: u64, mut then: impl FnMut(&mut Self, usize, Step)) -> io::Result<()> {
         let mut space = [const { MaybeUninit::uninit() }; 256];
-        let timeout = Timespec {
-            tv_sec: (wait / SECOND) as i64,
-            tv_nsec: (wait % SECOND) as i64,
-        };
+        let timeout = Timespec { tv_sec: (wait / SECOND) as i64, tv_nsec: (wait % SECOND) as i64 };
         let events = match epoll::wait(&self.epoll, &mut space, Some(&timeout)) {
             Ok((events, _)) => events,
             Err(Errno::INTR) => return Ok(()),
@@ -342,12 +329,7 @@ impl<'a> Engine<'a> {
         conn.since = now;
         let opened = conn.open(self.args.connect, source).and_then(|socket| {
             let data = epoll::EventData::new_u64(index as u64);
-            Ok(epoll::add(
-                &self.epoll,
-                socket,
-                data,
-                On::IN | On::OUT | On::RDHUP | On::ET,
-            )?)
+            Ok(epoll::add(&self.epoll, socket, data, On::IN | On::OUT | On::RDHUP | On::ET)?)
         });
         opened.map_err(|fault| self.fail(index, fault)).is_ok()
     }
@@ -368,10 +350,7 @@ impl<'a> Engine<'a> {
     }
 
     fn server_cpu(&self) -> io::Result<Option<u64>> {
-        self.args
-            .server_pid
-            .map(|pid| server::sample(pid).map(|sample| sample.cpu_us))
-            .transpose()
+        self.args.server_pid.map(|pid| server::sample(pid).map(|sample| sample.cpu_us)).transpose()
     }
 }
 
@@ -387,13 +366,7 @@ struct Schedule {
 
 impl Schedule {
     fn new(rate: Option<u64>, connections: u32, start: u64, end: u64) -> Self {
-        Self {
-            rate,
-            width: u64::from(connections),
-            start,
-            end,
-            cursor: 0,
-        }
+        Self { rate, width: u64::from(connections), start, end, cursor: 0 }
     }
 
     fn due(&self, number: u64) -> u64 {

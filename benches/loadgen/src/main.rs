@@ -48,13 +48,7 @@ fn run(args: &Args) -> io::Result<u64> {
 /// Raises the limit of open files to the most that is allowed, and checks that it suffices.
 fn raise_descriptor_limit(connections: u64) -> io::Result<()> {
     let limit = getrlimit(Resource::Nofile);
-    setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: limit.maximum,
-            ..limit
-        },
-    )?;
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?;
     match limit.maximum {
         // Standard streams, epoll, and what the parent left open.
         Some(maximum) if connections + 16 > maximum => Err(io::Error::other(format!(

@@ -14,10 +14,7 @@ pub fn tag(connection: usize, sequence: u64) -> u64 {
 
 /// Writes bytes `offset..offset + out.len()` of the request with this tag.
 pub fn fill(out: &mut [u8], tag: u64, offset: usize) {
-    let word = |index: usize| {
-        tag.wrapping_add((index as u64).wrapping_mul(STEP))
-            .to_le_bytes()
-    };
+    let word = |index: usize| tag.wrapping_add((index as u64).wrapping_mul(STEP)).to_le_bytes();
     let head = (offset.next_multiple_of(8) - offset).min(out.len());
     let (head, body) = out.split_at_mut(head);
     if !head.is_empty() {

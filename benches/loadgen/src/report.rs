@@ -25,13 +25,7 @@ impl Tally {
     pub fn new() -> Self {
         let latency =
             Histogram::new_with_bounds(100, 600_000_000_000, 3).expect("the bounds are valid");
-        Self {
-            connected: 0,
-            requests: 0,
-            unsent: 0,
-            faults: BTreeMap::new(),
-            latency,
-        }
+        Self { connected: 0, requests: 0, unsent: 0, faults: BTreeMap::new(), latency }
     }
 
     /// Notes a failed connection.
@@ -155,10 +149,7 @@ impl Report {
     /// Prints the result, as JSON or for people.
     pub fn print(&self, json: bool) {
         if json {
-            println!(
-                "{}",
-                serde_json::to_string(self).expect("plain numbers and strings")
-            );
+            println!("{}", serde_json::to_string(self).expect("plain numbers and strings"));
             return;
         }
         println!("connected     {}", self.connected);
@@ -186,11 +177,7 @@ impl Report {
         println!(
             "errors        {} {}",
             self.errors,
-            if self.errors > 0 {
-                format!("{:?}", self.error_kinds)
-            } else {
-                String::new()
-            }
+            if self.errors > 0 { format!("{:?}", self.error_kinds) } else { String::new() }
         );
     }
 }

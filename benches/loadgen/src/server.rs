@@ -29,16 +29,10 @@ pub fn sample(pid: u32) -> io::Result<Sample> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     // The name in parentheses may hold anything; the numbers start after the last parenthesis, with field 3.
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks: Option<u64> = fields
-        .split_whitespace()
-        .skip(14 - 3)
-        .take(2)
-        .map(|field| field.parse::<u64>().ok())
-        .sum();
+    let ticks: Option<u64> =
+        fields.split_whitespace().skip(14 - 3).take(2).map(|field| field.parse::<u64>().ok()).sum();
     let ticks = ticks.ok_or_else(|| io::Error::other("unexpected format of /proc/PID/stat"))?;
-    Ok(Sample {
-        cpu_us: ticks * 1_000_000 / rustix::param::clock_ticks_per_second(),
-    })
+    Ok(Sample { cpu_us: ticks * 1_000_000 / rustix::param::clock_ticks_per_second() })
 }
 
 /// Reads threads and memory.
@@ -58,13 +52,7 @@ pub fn footprint(pid: u32) -> io::Result<Footprint> {
 /// The number after `name` at the start of a line.
 fn field(text: &str, name: &str) -> io::Result<u64> {
     text.lines()
-        .find_map(|line| {
-            line.strip_prefix(name)?
-                .split_whitespace()
-                .next()?
-                .parse()
-                .ok()
-        })
+        .find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse().ok())
         .ok_or_else(|| io::Error::other(format!("no {name} in /proc")))
 }
 

@@ -74,14 +74,14 @@ struct Axis {
 impl Axis {
     /// An axis that shows all `values`. A linear one begins at zero: throughput and bars must not exaggerate.
     fn new(values: impl Iterator<Item = f64>, log: bool, marks: &[f64]) -> Self {
-        let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), value| {
-            (low.min(value), high.max(value))
-        });
+        let (low, high) = values
+            .fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
         let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
         let range = match (log, marks.is_empty()) {
             (true, false) => low * 0.8..high * 1.25,
             (true, true) => power(low.log10().floor())..power((high * 1.1).log10().ceil()),
-            (false, _) => 0.0..if high > 0.0 { high * 1.08 } else { 1.0 },
+            // Room above the data for the legend.
+            (false, _) => 0.0..if high > 0.0 { high * 1.3 } else { 1.0 },
         };
         let marks = if !marks.is_empty() {
             marks.to_vec()
@@ -92,23 +92,13 @@ impl Axis {
         } else {
             RangedCoordf64::from(range.clone()).key_points(8)
         };
-        Self {
-            log,
-            range,
-            marks,
-            names: Vec::new(),
-        }
+        Self { log, range, marks, names: Vec::new() }
     }
 
     /// An axis of names: each is one unit wide and has its label below the middle.
     fn of_names(names: &[String]) -> Self {
         let marks = (0..names.len()).map(|index| index as f64 + 0.5).collect();
-        Self {
-            log: false,
-            range: 0.0..names.len() as f64,
-            marks,
-            names: names.to_vec(),
-        }
+        Self { log: false, range: 0.0..names.len() as f64, marks, names: names.to_vec() }
     }
 }
 
@@ -122,11 +112,7 @@ impl Ranged for Axis {
 
     fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
         let place = |value: f64| {
-            if self.log {
-                value.max(1e-9).ln()
-            } else {
-                value
-            }
+            if self.log { value.max(1e-9).ln() } else { value }
         };
         let (start, end) = (place(self.range.start), place(self.range.end));
         let share = (place(*value) - start) / (end - start);
@@ -135,11 +121,7 @@ impl Ranged for Axis {
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
         // Asked for light lines too, plotters would draw the bold ones twice.
-        if hint.weight().allow_light_points() {
-            Vec::new()
-        } else {
-            self.marks.clone()
-        }
+        if hint.weight().allow_light_points() { Vec::new() } else { self.marks.clone() }
     }
 
     fn range(&self) -> Range<f64> {
@@ -168,10 +150,7 @@ impl ValueFormatter<f64> for Axis {
 }
 
 fn main() -> ExitCode {
-    match serde_json::from_reader(io::stdin())
-        .map_err(Into::into)
-        .and_then(|chart| draw(&chart))
-    {
+    match serde_json::from_reader(io::stdin()).map_err(Into::into).and_then(|chart| draw(&chart)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("plot: {error}");
@@ -181,11 +160,7 @@ fn main() -> ExitCode {
 }
 
 fn draw(chart: &Chart) -> Result<(), Box<dyn Error>> {
-    if chart.bars.is_empty() {
-        draw_lines(chart)
-    } else {
-        draw_bars(chart)
-    }
+    if chart.bars.is_empty() { draw_lines(chart) } else { draw_bars(chart) }
 }
 
 fn draw_lines(chart: &Chart) -> Result<(), Box<dyn Error>> {
@@ -197,6 +172,7 @@ fn draw_lines(chart: &Chart) -> Result<(), Box<dyn Error>> {
     let mut canvas = ChartBuilder::on(&area)
         .caption(&chart.title, ("sans-serif", 20))
         .margin(14)
+        .margin_right(36)
         .x_label_area_size(44)
         .y_label_area_size(80)
         .build_cartesian_2d(x, y)?;
@@ -214,10 +190,7 @@ fn draw_lines(chart: &Chart) -> Result<(), Box<dyn Error>> {
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], style));
         if !chart.marks.is_empty() {
             canvas.draw_series(
-                series
-                    .points
-                    .iter()
-                    .map(|point| Circle::new(*point, 4, style.filled())),
+                series.points.iter().map(|point| Circle::new(*point, 4, style.filled())),
             )?;
         }
     }
@@ -228,15 +201,10 @@ fn draw_lines(chart: &Chart) -> Result<(), Box<dyn Error>> {
 
 fn draw_bars(chart: &Chart) -> Result<(), Box<dyn Error>> {
     let values = || {
-        chart
-            .bars
-            .iter()
-            .flat_map(|bars| bars.values.iter().copied())
-            .filter(|value| *value > 0.0)
+        chart.bars.iter().flat_map(|bars| bars.values.iter().copied()).filter(|value| *value > 0.0)
     };
-    let (low, high) = values().fold((f64::MAX, 0f64), |(low, high), value| {
-        (low.min(value), high.max(value))
-    });
+    let (low, high) =
+        values().fold((f64::MAX, 0f64), |(low, high), value| (low.min(value), high.max(value)));
     let y = Axis::new(values(), high > 50.0 * low, &[]);
     let x = Axis::of_names(&chart.names);
     let bottom = y.range.start;
@@ -245,6 +213,7 @@ fn draw_bars(chart: &Chart) -> Result<(), Box<dyn Error>> {
     let mut canvas = ChartBuilder::on(&area)
         .caption(&chart.title, ("sans-serif", 20))
         .margin(14)
+        .margin_right(36)
         .x_label_area_size(44)
         .y_label_area_size(80)
         .build_cartesian_2d(x, y)?;
@@ -259,31 +228,22 @@ fn draw_bars(chart: &Chart) -> Result<(), Box<dyn Error>> {
     for (index, bars) in chart.bars.iter().enumerate() {
         let style = COLOURS[index % COLOURS.len()].filled();
         let left = |group: usize| group as f64 + 0.1 + width * index as f64;
-        let boxes = bars
-            .values
-            .iter()
-            .enumerate()
-            .filter(|(_, value)| **value > 0.0)
-            .map(|(group, value)| {
-                Rectangle::new(
-                    [(left(group), bottom), (left(group) + width, *value)],
-                    style,
-                )
-            });
+        let boxes = bars.values.iter().enumerate().filter(|(_, value)| **value > 0.0).map(
+            |(group, value)| {
+                Rectangle::new([(left(group), bottom), (left(group) + width, *value)], style)
+            },
+        );
         canvas
             .draw_series(boxes)?
             .label(&bars.name)
             .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], style));
-        let texts = bars
-            .values
-            .iter()
-            .enumerate()
-            .filter(|(_, value)| **value > 0.0)
-            .map(|(group, value)| {
+        let texts = bars.values.iter().enumerate().filter(|(_, value)| **value > 0.0).map(
+            |(group, value)| {
                 let digits = if *value < 100.0 { 1 } else { 0 };
                 EmptyElement::at((left(group), *value))
                     + Text::new(format!("{value:.digits$}"), (2, -13), ("sans-serif", 11))
-            });
+            },
+        );
         canvas.draw_series(texts)?;
     }
     legend(&mut canvas)?;
