@@ -85,8 +85,20 @@ def best_raw(column, choose):
 
 
 HEADER = [
-    "", "requests/s", "× threads", "× best epoll", "µs CPU/request", "× threads", "× best epoll", "p50 µs", "p99 µs",
-    "p99.9 µs", "Threads", "RSS + page tables, MiB", "server CPU", "load CPU",
+    "",
+    "requests/s",
+    "× threads",
+    "× best epoll",
+    "µs CPU/request",
+    "× threads",
+    "× best epoll",
+    "p50 µs",
+    "p99 µs",
+    "p99.9 µs",
+    "Threads",
+    "RSS + page tables, MiB",
+    "server CPU",
+    "load CPU",
 ]
 
 
@@ -100,22 +112,28 @@ def section(label, rows, chosen):
             lines.append([name, "failed"] + ["–"] * (len(HEADER) - 2))
             continue
         middle = {key: median(row[key] for row in mine) for key in mine[0] if key not in ("case", "round", "contender")}
-        lines.append([
-            name,
-            results.number(middle["requests_per_second"]),
-            results.number(results.ratio(rows, name, "requests_per_second", results.of("threads", "requests_per_second")), 2),
-            results.number(results.ratio(rows, name, "requests_per_second", best_raw("requests_per_second", max)), 2),
-            results.number(middle["cpu_us"], 2),
-            results.number(results.ratio(rows, name, "cpu_us", results.of("threads", "cpu_us")), 2),
-            results.number(results.ratio(rows, name, "cpu_us", best_raw("cpu_us", min)), 2),
-            results.number(middle["p50_us"]),
-            results.number(middle["p99_us"]),
-            results.number(middle["p999_us"]),
-            results.number(middle["threads"]),
-            results.number(middle["memory_kib"] / 1024, 1),
-            results.number(middle["server_cpu"] * 100) + "%",
-            results.number(middle["load_cpu"] * 100) + "%",
-        ])
+        lines.append(
+            [
+                name,
+                results.number(middle["requests_per_second"]),
+                results.number(
+                    results.ratio(rows, name, "requests_per_second", results.of("threads", "requests_per_second")), 2
+                ),
+                results.number(
+                    results.ratio(rows, name, "requests_per_second", best_raw("requests_per_second", max)), 2
+                ),
+                results.number(middle["cpu_us"], 2),
+                results.number(results.ratio(rows, name, "cpu_us", results.of("threads", "cpu_us")), 2),
+                results.number(results.ratio(rows, name, "cpu_us", best_raw("cpu_us", min)), 2),
+                results.number(middle["p50_us"]),
+                results.number(middle["p99_us"]),
+                results.number(middle["p999_us"]),
+                results.number(middle["threads"]),
+                results.number(middle["memory_kib"] / 1024, 1),
+                results.number(middle["server_cpu"] * 100) + "%",
+                results.number(middle["load_cpu"] * 100) + "%",
+            ]
+        )
     return [f"## {label}", "", *results.table(HEADER, lines), ""]
 
 
@@ -126,9 +144,9 @@ def publish(args, name, title, intro, cases, outcome):
     for label, _ in cases:
         lines += section(label, rows, chosen)
     lines.append(
-        f"Medians of {args.rounds} interleaved rounds of {args.seconds:g} s; ratios are taken within a round. “server CPU” "
-        "and “load CPU” are the shares of their CPUs that the two used: where the load is near 100% and the server is "
-        "not, requests/s is bounded by the load and CPU time a request is what compares; where both are low, other "
+        f"Medians of {args.rounds} interleaved rounds of {args.seconds:g} s; ratios are taken within a round. “server "
+        "CPU” and “load CPU” are the shares of their CPUs that the two used: where the load is near 100% and the server "
+        "is not, requests/s is bounded by the load and CPU time a request is what compares; where both are low, other "
         "programs were using the machine."
     )
     results.write_csv(args.out / f"{name}.csv", rows)
@@ -141,15 +159,22 @@ def echo(args):
     numbers = args.connections or [50, 1000, 8000]
     cases = [(f"{n:,} connections", ["--connections", str(n), "--warmup", "0.5"]) for n in numbers]
     outcome = chosen, rows, _, failures = rounds(args, cases)
-    intro = "64-byte ping-pong on open connections. `threads` and `preloom` are the same binary, `c-tests/echo_server.c`."
+    intro = (
+        "64-byte ping-pong on open connections. `threads` and `preloom` are the same binary, `c-tests/echo_server.c`."
+    )
     publish(args, "echo", "Echo", intro, cases, outcome)
-    for column, y, file in (("requests_per_second", "requests/s", "echo"), ("cpu_us", "µs server CPU a request", "echo_cpu")):
+    for column, y, file in (
+        ("requests_per_second", "requests/s", "echo"),
+        ("cpu_us", "µs server CPU a request", "echo_cpu"),
+    ):
         middle = results.medians(rows, ("case", "contender"), lambda row, column=column: row[column])
         series = []
         for name in chosen:
             points = [(n, middle[label, name]) for n, (label, _) in zip(numbers, cases) if (label, name) in middle]
             series.append((name, points))
-        results.plot(args.out / f"{file}.svg", f"Echo, 64 bytes: {y}", "connections", y, series, log_x=True, marks=numbers)
+        results.plot(
+            args.out / f"{file}.svg", f"Echo, 64 bytes: {y}", "connections", y, series, log_x=True, marks=numbers
+        )
     return failures
 
 
@@ -168,7 +193,9 @@ def latency(args):
     """Open loop at fixed rates."""
     print("latency")
     rates = [10_000, 20_000, 40_000]
-    cases = [(f"{rate:,} requests/s", ["--rate", str(rate), "--connections", "1000", "--warmup", "0.5"]) for rate in rates]
+    cases = [
+        (f"{rate:,} requests/s", ["--rate", str(rate), "--connections", "1000", "--warmup", "0.5"]) for rate in rates
+    ]
     outcome = chosen, _, distributions, failures = rounds(args, cases)
     intro = (
         "Fixed offered load over 1,000 connections (open loop); latency counts from the moment a request was due, "

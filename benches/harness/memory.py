@@ -40,15 +40,19 @@ def run(args):
                 print(f"  {failures[-1]}")
                 continue
             after = report["server_rss_kib"] + report["server_page_tables_kib"]
-            rows.append({
-                "contender": contender,
-                "round": index,
-                "connections": count,
-                "own_kib": round((after - before) / count, 2),
-                "kernel_kib": round((report["system_kernel_kib"] - kernel_before) / count, 2),
-                "threads": report["server_threads"],
-            })
-            print(f"  round {index + 1} {contender:12} {rows[-1]['own_kib']:6.2f} KiB, kernel {rows[-1]['kernel_kib']:6.2f} KiB")
+            rows.append(
+                {
+                    "contender": contender,
+                    "round": index,
+                    "connections": count,
+                    "own_kib": round((after - before) / count, 2),
+                    "kernel_kib": round((report["system_kernel_kib"] - kernel_before) / count, 2),
+                    "threads": report["server_threads"],
+                }
+            )
+            print(
+                f"  round {index + 1} {contender:12} {rows[-1]['own_kib']:6.2f} KiB, kernel {rows[-1]['kernel_kib']:6.2f} KiB"
+            )
     publish(args, chosen, count, rows, failures)
     return failures
 
@@ -59,7 +63,10 @@ def publish(args, chosen, count, rows, failures):
         mine = [row for row in rows if row["contender"] == name]
         middle = {key: median(row[key] for row in mine) for key in ("own_kib", "kernel_kib", "threads")} if mine else {}
         values.append(middle.get("own_kib", 0))
-        cells = [results.number(middle.get(key), 0 if key == "threads" else 2) for key in ("own_kib", "kernel_kib", "threads")]
+        cells = [
+            results.number(middle.get(key), 0 if key == "threads" else 2)
+            for key in ("own_kib", "kernel_kib", "threads")
+        ]
         lines.append([name, *cells])
     text = [
         f"{count:,} connections, each after one 64-byte request, divided by their number.",

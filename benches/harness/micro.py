@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from statistics import median
 
 from . import results, system
 
@@ -55,8 +54,8 @@ def publish(args, chosen, rows, failures):
     text = [
         *results.table(header, lines),
         "",
-        f"Medians of {args.rounds} interleaved rounds; each program runs on one CPU, preloom with one worker. In the last "
-        "three nobody contends.",
+        f"Medians of {args.rounds} interleaved rounds; each program runs on one CPU, preloom with one worker. In the "
+        "last three nobody contends.",
     ]
     results.write_csv(args.out / "micro.csv", rows)
     results.write_markdown(args.out / "micro.md", "Micro-benchmarks", text, failures)

@@ -57,7 +57,9 @@ def write_csv(path, rows):
 
 
 def write_markdown(path, title, lines, failures):
-    failed = ["", "Failed runs, which are in no median:", "", *(f"* {failure}" for failure in failures)] if failures else []
+    failed = (
+        ["", "Failed runs, which are in no median:", "", *(f"* {failure}" for failure in failures)] if failures else []
+    )
     path.write_text("\n".join([f"# {title}", "", *system.description(), "", *lines, *failed, ""]))
     print(f"wrote {path}")
 

@@ -98,7 +98,11 @@ def enter_network_namespace():
 def description():
     """What a reader must know about the machine to judge the figures."""
     cpu = next(
-        (line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
         "unknown",
     )
     kernel = os.uname()

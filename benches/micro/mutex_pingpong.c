@@ -39,6 +39,7 @@ int main(int argc, char **argv)
         check(pthread_create(&players[i], NULL, play, (void *)i), "pthread_create");
     for (int i = 0; i < 2; i++)
         check(pthread_join(players[i], NULL), "pthread_join");
-    printf("{\"name\":\"mutex_pingpong\",\"handover_ns\":%.1f,\"handovers\":%ld}\n", elapsed_ns / (double)handovers, handovers);
+    printf("{\"name\":\"mutex_pingpong\",\"handover_ns\":%.1f,\"handovers\":%ld}\n",
+           elapsed_ns / (double)handovers, handovers);
     return 0;
 }

@@ -65,7 +65,8 @@ int main(int argc, char **argv)
     pthread_t thread;
     check(pthread_create(&thread, NULL, measure, NULL), "pthread_create");
     check(pthread_join(thread, NULL), "pthread_join");
-    printf("{\"name\":\"mutex_uncontended\",\"lock_unlock_ns\":%.2f,\"sem_post_wait_ns\":%.2f,\"getspecific_ns\":%.2f}\n",
+    printf("{\"name\":\"mutex_uncontended\",\"lock_unlock_ns\":%.2f,\"sem_post_wait_ns\":%.2f,"
+           "\"getspecific_ns\":%.2f}\n",
            results[0], results[1], results[2]);
     return 0;
 }
