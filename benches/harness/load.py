@@ -8,6 +8,8 @@ from . import results, system
 
 PEERS = ["threads", "preloom", "epoll-lt", "epoll-et"]
 RAW = ("epoll-lt", "epoll-et")
+# Kernel threads of a preloaded server with one worker: main, the worker, the monitor, and a few spare carriers.
+MOST_THREADS = 8
 
 
 def drive(server, arguments, timeout):
@@ -28,6 +30,9 @@ def drive(server, arguments, timeout):
     if report["errors"]:
         kinds = ", ".join(f"{count} {kind}" for kind, count in report["error_kinds"].items())
         raise system.BenchError(f"{server.name}: {report['errors']} errors ({kinds})")
+    if "LD_PRELOAD" in system.CONTENDERS[server.name][1] and report["server_threads"] > MOST_THREADS:
+        # A library that fell back to running the program natively must not pass for preloom.
+        raise system.BenchError(f"{server.name}: {report['server_threads']} kernel threads: it ran natively")
     return report
 
 

@@ -50,9 +50,8 @@ def run(args):
                     "threads": report["server_threads"],
                 }
             )
-            print(
-                f"  round {index + 1} {contender:12} {rows[-1]['own_kib']:6.2f} KiB, kernel {rows[-1]['kernel_kib']:6.2f} KiB"
-            )
+            row = rows[-1]
+            print(f"  round {index + 1} {contender:12} {row['own_kib']:6.2f} KiB, kernel {row['kernel_kib']:6.2f} KiB")
     publish(args, chosen, count, rows, failures)
     return failures
 
