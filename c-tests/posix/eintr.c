@@ -3,6 +3,7 @@
 #include "fds.h"
 #include <sys/select.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 
 static volatile sig_atomic_t knocks;
 static int bell = -1;
