@@ -4,7 +4,10 @@ use super::hooks;
 use crate::coroutine::Start;
 use crate::{posix, pthread};
 use core::ffi::{c_char, c_int, c_uint, c_void};
-use libc::{clockid_t, pthread_attr_t, pthread_t, size_t, timespec};
+use libc::{
+    FILE, clockid_t, fd_set, iovec, mmsghdr, mode_t, msghdr, nfds_t, pollfd, pthread_attr_t,
+    pthread_t, sigset_t, size_t, sockaddr, socklen_t, ssize_t, timespec, timeval,
+};
 
 hooks! {
     // pthread: life of a thread
@@ -19,6 +22,66 @@ hooks! {
     every fn pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int = pthread::name::setname;
     every fn pthread_getname_np(thread: pthread_t, name: *mut c_char, length: size_t) -> c_int = pthread::name::getname;
     every fn pthread_kill(thread: pthread_t, signal: c_int) -> c_int = pthread::signal::kill;
+
+    // input and output
+    green fn read(fd: c_int, buffer: *mut c_void, count: size_t) -> ssize_t = posix::io::read;
+    green fn write(fd: c_int, buffer: *const c_void, count: size_t) -> ssize_t = posix::io::write;
+    green fn readv(fd: c_int, vectors: *const iovec, count: c_int) -> ssize_t = posix::io::readv;
+    green fn writev(fd: c_int, vectors: *const iovec, count: c_int) -> ssize_t = posix::io::writev;
+    green fn recv(fd: c_int, buffer: *mut c_void, length: size_t, flags: c_int) -> ssize_t = posix::socket::recv;
+    green fn recvfrom(fd: c_int, buffer: *mut c_void, length: size_t, flags: c_int, address: *mut sockaddr, address_length: *mut socklen_t) -> ssize_t = posix::socket::recvfrom;
+    green fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t = posix::message::recvmsg;
+    green fn recvmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int, timeout: *mut timespec) -> c_int = posix::message::recvmmsg;
+    green fn send(fd: c_int, buffer: *const c_void, length: size_t, flags: c_int) -> ssize_t = posix::socket::send;
+    green fn sendto(fd: c_int, buffer: *const c_void, length: size_t, flags: c_int, address: *const sockaddr, address_length: socklen_t) -> ssize_t = posix::socket::sendto;
+    green fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t = posix::message::sendmsg;
+    green fn sendmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int = posix::message::sendmmsg;
+    green fn connect(fd: c_int, address: *const sockaddr, length: socklen_t) -> c_int = posix::connect::connect;
+    every fn accept(fd: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int = posix::accept::accept;
+    every fn accept4(fd: c_int, address: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int = posix::accept::accept4;
+    green fn poll(fds: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int = posix::poll::poll;
+    green fn ppoll(fds: *mut pollfd, count: nfds_t, timeout: *const timespec, mask: *const sigset_t) -> c_int = posix::poll::ppoll;
+    green fn select(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *mut timeval) -> c_int = posix::poll::select;
+    green fn pselect(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *const timespec, mask: *const sigset_t) -> c_int = posix::poll::pselect;
+
+    // life of a descriptor
+    every fn close(fd: c_int) -> c_int = posix::fd::close;
+    every fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int = posix::fd::close_range;
+    every fn closefrom(first: c_int) = posix::fd::closefrom;
+    every fn fclose(stream: *mut FILE) -> c_int = posix::fd::fclose;
+    every fn pclose(stream: *mut FILE) -> c_int = posix::fd::pclose;
+    every fn freopen(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE = posix::fd::freopen;
+    every fn freopen64(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE = posix::fd::freopen64;
+    every fn dup(fd: c_int) -> c_int = posix::fd::dup;
+    every fn dup2(fd: c_int, new: c_int) -> c_int = posix::fd::dup2;
+    every fn dup3(fd: c_int, new: c_int, flags: c_int) -> c_int = posix::fd::dup3;
+    every fn fcntl(fd: c_int, command: c_int, argument: usize) -> c_int = posix::fd::fcntl;
+    every fn fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int = posix::fd::fcntl64;
+    every fn ioctl(fd: c_int, request: u64, argument: usize) -> c_int = posix::fd::ioctl;
+    every fn setsockopt(fd: c_int, level: c_int, option: c_int, value: *const c_void, length: socklen_t) -> c_int = posix::fd::setsockopt;
+    every fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int = posix::fd::socket;
+    every fn socketpair(domain: c_int, kind: c_int, protocol: c_int, pair: *mut c_int) -> c_int = posix::fd::socketpair;
+    every fn pipe(pair: *mut c_int) -> c_int = posix::fd::pipe;
+    every fn pipe2(pair: *mut c_int, flags: c_int) -> c_int = posix::fd::pipe2;
+    every fn open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int = posix::fd::open;
+    every fn open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int = posix::fd::open64;
+    every fn openat(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int = posix::fd::openat;
+    every fn openat64(directory: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int = posix::fd::openat64;
+    every fn __open_2(path: *const c_char, flags: c_int) -> c_int = posix::fd::__open_2;
+    every fn __open64_2(path: *const c_char, flags: c_int) -> c_int = posix::fd::__open64_2;
+    every fn __openat_2(directory: c_int, path: *const c_char, flags: c_int) -> c_int = posix::fd::__openat_2;
+    every fn __openat64_2(directory: c_int, path: *const c_char, flags: c_int) -> c_int = posix::fd::__openat64_2;
+    every fn creat(path: *const c_char, mode: mode_t) -> c_int = posix::fd::creat;
+    every fn creat64(path: *const c_char, mode: mode_t) -> c_int = posix::fd::creat64;
+    every fn eventfd(value: c_uint, flags: c_int) -> c_int = posix::fd::eventfd;
+    every fn timerfd_create(clock: c_int, flags: c_int) -> c_int = posix::fd::timerfd_create;
+    every fn signalfd(fd: c_int, mask: *const sigset_t, flags: c_int) -> c_int = posix::fd::signalfd;
+    every fn inotify_init() -> c_int = posix::fd::inotify_init;
+    every fn inotify_init1(flags: c_int) -> c_int = posix::fd::inotify_init1;
+    every fn memfd_create(name: *const c_char, flags: c_uint) -> c_int = posix::fd::memfd_create;
+    every fn epoll_create(size: c_int) -> c_int = posix::fd::epoll_create;
+    every fn epoll_create1(flags: c_int) -> c_int = posix::fd::epoll_create1;
+    every fn posix_openpt(flags: c_int) -> c_int = posix::fd::posix_openpt;
 
     // time
     green fn sleep(seconds: c_uint) -> c_uint = posix::time::sleep;

@@ -12,7 +12,7 @@ use crate::coroutine::{Coroutine, ReadyAdapter, ReadyList};
 use crate::sys::linux::{self, syscall};
 use crate::sys::spin::{Guard, SpinLock};
 use core::cell::Cell;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use intrusive_collections::{LinkedList, LinkedListLink, UnsafeRef, intrusive_adapter};
 
 /// Which way data flows.
@@ -25,21 +25,38 @@ pub enum Direction {
 }
 
 /// What kind of file a descriptor refers to, as far as the way to use it without blocking depends on it.
+///
+/// It is remembered until a call that we export closes or makes the number. Should it be wrong all the
+/// same (closed and reused behind our back), the system calls that it leads to fail with ENOTSOCK or
+/// EOPNOTSUPP, upon which it is asked anew, or one carrier blocks where it need not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {
     /// Not asked yet.
     Unknown = 0,
-    /// A TCP socket: a short receive means that it is drained.
+    /// A TCP socket: a short transfer means that it is drained.
     Tcp,
     /// Any other socket.
     Socket,
-    /// A pipe or FIFO.
-    Pipe,
-    /// Something else that can be polled: eventfd, timerfd, tty, …
-    Pollable,
+    /// Can be polled, and takes RWF_NOWAIT as far as we know.
+    Stream,
+    /// Can be polled, but does not take RWF_NOWAIT.
+    PollFirst,
     /// A regular file, directory or block device: never "not ready".
     File,
+}
+
+impl Kind {
+    const fn from_byte(byte: u8) -> Self {
+        match byte {
+            1 => Self::Tcp,
+            2 => Self::Socket,
+            3 => Self::Stream,
+            4 => Self::PollFirst,
+            5 => Self::File,
+            _ => Self::Unknown,
+        }
+    }
 }
 
 /// The program's wishes for calls on a descriptor.
@@ -77,8 +94,6 @@ pub struct State {
     epoll_plus_one: i32,
     /// It was made by a call that we export, so what we remember of it holds.
     pub known: bool,
-    /// What it is.
-    pub kind: Kind,
     /// Cached modes, valid while `modes_epoch` is the current one.
     modes: Modes,
     modes_epoch: u32,
@@ -92,6 +107,9 @@ pub struct Entry {
     /// Readiness per direction, see [`Readiness`].
     readiness: [AtomicU32; 2],
     generation: AtomicU32,
+    kind: AtomicU8,
+    /// A coroutine is between "is somebody there?" and `accept`, see `posix::accept`.
+    pub accepting: AtomicBool,
     state: SpinLock<State>,
 }
 
@@ -100,7 +118,8 @@ pub struct Entry {
 pub struct Readiness(u32);
 
 const READY: u32 = 1;
-/// Hang-up, error or urgent data was seen: a short transfer no longer means "drained".
+/// A short transfer does not mean "drained": not a TCP socket, or a hang-up, an error or urgent data was
+/// seen.
 const STICKY: u32 = 2;
 const TICK: u32 = 4;
 
@@ -152,7 +171,7 @@ impl Entry {
         let state = self.state.lock();
         if self.is_virgin() {
             for word in &self.readiness {
-                word.store(TICK | READY, Ordering::Release);
+                word.store(TICK | READY | STICKY, Ordering::Release);
             }
         }
         state
@@ -192,6 +211,17 @@ impl Entry {
     /// Generation of the number: changes whenever the number is closed or made.
     pub fn generation(&self) -> u32 {
         self.generation.load(Ordering::Relaxed)
+    }
+
+    /// What it is, as far as known.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        Kind::from_byte(self.kind.load(Ordering::Relaxed))
+    }
+
+    /// Remembers what it is.
+    pub fn set_kind(&self, kind: Kind) {
+        self.kind.store(kind as u8, Ordering::Relaxed);
     }
 
     /// Never take a short transfer for "drained" (TLS in the kernel, …).
@@ -272,6 +302,39 @@ pub fn modes_changed() {
     MODES_EPOCH.fetch_add(1, Ordering::AcqRel);
 }
 
+/// Somebody has set SO_RCVTIMEO or SO_SNDTIMEO: new connections may have inherited one.
+static TIMEOUTS_USED: AtomicBool = AtomicBool::new(false);
+
+/// Sockets of this process have timeouts.
+pub fn timeouts_are_used() {
+    TIMEOUTS_USED.store(true, Ordering::Release);
+}
+
+/// Whether sockets of this process may have timeouts.
+pub fn are_timeouts_used() -> bool {
+    TIMEOUTS_USED.load(Ordering::Acquire)
+}
+
+/// The modes of one descriptor whose description has no other number were changed: they are asked for
+/// at its next wait. Otherwise, those of all.
+pub fn modes_changed_of(fd: i32) {
+    if let Some(entry) = entry(fd) {
+        let mut state = entry.lock();
+        if state.known && !state.shared {
+            state.modes_epoch = 0;
+            return;
+        }
+    }
+    modes_changed();
+}
+
+/// Another number refers to the same description from now on.
+pub fn share(fd: i32) {
+    if let Some(entry) = entry(fd) {
+        entry.lock().shared = true;
+    }
+}
+
 /// What a call that we export knows of a descriptor that it has just made.
 #[derive(Clone, Copy)]
 pub struct Made {
@@ -292,12 +355,14 @@ pub fn forget(fd: i32, made: Option<Made>) {
         return;
     }
     let mut list = ReadyList::new(ReadyAdapter::new());
+    let kind = made.map_or(Kind::Unknown, |made| made.kind);
+    let sticky = if kind == Kind::Tcp { 0 } else { STICKY };
     {
         let mut state = entry.lock();
         entry.generation.store(entry.generation().wrapping_add(1).max(1), Ordering::Relaxed);
         for word in &entry.readiness {
             let tick = word.load(Ordering::Relaxed) & !(READY | STICKY);
-            word.store(tick.wrapping_add(TICK) | READY, Ordering::Release);
+            word.store(tick.wrapping_add(TICK) | READY | sticky, Ordering::Release);
         }
         Entry::wake(&mut state, 3, 0, Reason::Closed, &mut list);
         if let (true, Some(epoll)) = (state.shared, state.epoll()) {
@@ -307,7 +372,7 @@ pub fn forget(fd: i32, made: Option<Made>) {
         }
         state.epoll_plus_one = 0;
         state.known = made.is_some();
-        state.kind = made.map_or(Kind::Unknown, |made| made.kind);
+        entry.set_kind(kind);
         state.shared = made.is_some_and(|made| made.shared);
         state.modes_epoch = 0;
         if let Some(modes) = made.and_then(|made| made.modes) {
@@ -317,6 +382,34 @@ pub fn forget(fd: i32, made: Option<Made>) {
     while let Some(coroutine) = list.pop_front() {
         // SAFETY: claimed by us: alive until it has run.
         crate::sched::make_ready(unsafe { &*UnsafeRef::into_raw(coroutine) });
+    }
+}
+
+/// Forgets every number of an inclusive range.
+pub fn forget_range(first: u32, last: u32) {
+    let length = LENGTH.load(Ordering::Acquire) as u32;
+    if length == 0 {
+        return;
+    }
+    for fd in first..=last.min(length - 1) {
+        if !is_own(fd as i32) {
+            forget(fd as i32, None);
+        }
+    }
+}
+
+/// Calls `visit` with each of the library's own descriptors in an inclusive range, in ascending order.
+pub fn for_each_own(first: u32, last: u32, mut visit: impl FnMut(u32)) {
+    let mut from = first;
+    loop {
+        let next = OWN
+            .iter()
+            .map(|slot| slot.load(Ordering::Relaxed))
+            .filter(|&own| own != 0 && (from..=last).contains(&(own - 1)))
+            .min();
+        let Some(own) = next else { return };
+        visit(own - 1);
+        from = own;
     }
 }
 

@@ -156,17 +156,17 @@ fn timeout(fd: i32, option: i32) -> u64 {
     (time.tv_sec as u64).saturating_mul(SECOND).saturating_add(time.tv_usec as u64 * 1000)
 }
 
-/// The kind of file, remembered where that is safe.
+/// The kind of file.
+#[inline]
 pub fn kind(fd: i32, entry: &Entry) -> Kind {
-    {
-        let state = entry.lock();
-        if state.known && state.kind != Kind::Unknown {
-            return state.kind;
+    match entry.kind() {
+        Kind::Unknown => {
+            let kind = ask_kind(fd);
+            entry.set_kind(kind);
+            kind
         }
+        kind => kind,
     }
-    let kind = ask_kind(fd);
-    entry.lock().kind = kind;
-    kind
 }
 
 /// Asks the kernel what kind of file a descriptor refers to.
@@ -185,9 +185,8 @@ pub fn ask_kind(fd: i32) -> Kind {
                 Kind::Socket
             }
         }
-        libc::S_IFIFO => Kind::Pipe,
         libc::S_IFREG | libc::S_IFDIR | libc::S_IFBLK => Kind::File,
-        _ => Kind::Pollable,
+        _ => Kind::Stream,
     }
 }
 

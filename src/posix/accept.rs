@@ -1,0 +1,117 @@
+//! `accept` and `accept4`.
+//!
+//! The listener stays as the program made it, so a call could block although `poll` said that somebody is
+//! there, if another takes the connection in between. Coroutines take turns between the two calls; a
+//! native thread or another process can still win, in which case one carrier waits.
+
+use super::attempt::{AGAIN, Call, poll_now};
+use crate::coroutine::Coroutine;
+use crate::reactor::table::{self, Direction, Kind, Made, Modes};
+use crate::reactor::wait;
+use crate::sched;
+use crate::sys::errno::{Result, to_c_int};
+use crate::sys::linux::syscall;
+use crate::sys::real::real_functions;
+use core::ffi::c_int;
+use core::sync::atomic::Ordering;
+use libc::{sockaddr, socklen_t};
+
+mod real {
+    use super::*;
+    real_functions! {
+        /// The real `accept`: a cancellation point.
+        fn accept(fd: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int;
+        /// The real `accept4`.
+        fn accept4(fd: c_int, address: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int;
+    }
+}
+
+/// `accept`.
+///
+/// # Safety
+/// As the C function.
+pub unsafe fn accept(fd: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int {
+    // SAFETY: the caller keeps the contract.
+    unsafe {
+        match Coroutine::current() {
+            Some(coroutine) => to_c_int(accept_on(coroutine, fd, address, length, 0)),
+            None => note(fd, real::accept(fd, address, length), 0),
+        }
+    }
+}
+
+/// `accept4`.
+///
+/// # Safety
+/// As the C function.
+pub unsafe fn accept4(
+    fd: c_int,
+    address: *mut sockaddr,
+    length: *mut socklen_t,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: the caller keeps the contract.
+    unsafe {
+        match Coroutine::current() {
+            Some(coroutine) => to_c_int(accept_on(coroutine, fd, address, length, flags)),
+            None => note(fd, real::accept4(fd, address, length, flags), flags),
+        }
+    }
+}
+
+unsafe fn accept_on(
+    coroutine: &Coroutine,
+    fd: c_int,
+    address: *mut sockaddr,
+    length: *mut socklen_t,
+    flags: c_int,
+) -> Result<usize> {
+    // SAFETY: the caller's buffers.
+    let real = || unsafe { syscall!(accept4, fd, address, length, flags) };
+    let Some(mut call) = Call::new(coroutine, fd, Direction::Read) else {
+        return real();
+    };
+    let entry = call.entry;
+    let nonblocking = wait::modes(fd, entry).nonblocking;
+    let attempt = || {
+        if nonblocking {
+            return real();
+        }
+        while entry.accepting.swap(true, Ordering::Acquire) {
+            sched::yield_now(coroutine);
+        }
+        let result = match poll_now(fd, libc::POLLIN) {
+            Ok(false) => Err(AGAIN),
+            Ok(true) => real(),
+            Err(error) => Err(error),
+        };
+        entry.accepting.store(false, Ordering::Release);
+        result
+    };
+    let result = if nonblocking { attempt() } else { call.run(attempt, real).0 };
+    if let Ok(new) = result {
+        note(fd, new as c_int, flags);
+    }
+    result
+}
+
+/// Remembers what a new connection is: what its listener is.
+fn note(listener: c_int, new: c_int, flags: c_int) -> c_int {
+    if new < 0 || !sched::is_started() {
+        return new;
+    }
+    let Some(entry) = table::entry(listener) else {
+        return new;
+    };
+    if entry.kind() == Kind::Unknown {
+        // Once per listener: connections inherit its timeouts.
+        if wait::ask_modes(listener).timeouts != [0, 0] {
+            table::timeouts_are_used();
+        }
+    }
+    let kind = wait::kind(listener, entry);
+    let modes = (!table::are_timeouts_used())
+        .then_some(Modes { nonblocking: flags & libc::SOCK_NONBLOCK != 0, timeouts: [0, 0] });
+    table::forget(new, Some(Made { kind, modes, shared: false }));
+    new
+}

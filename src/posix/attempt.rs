@@ -1,0 +1,111 @@
+//! The one loop behind every call on a descriptor: try without blocking; when it is not ready, park until
+//! it may be; try again.
+
+use crate::coroutine::Coroutine;
+use crate::reactor::table::{self, Direction, Entry, Readiness};
+use crate::reactor::wait::{self, Outcome};
+use crate::sys::errno::{Errno, Result};
+use crate::sys::linux::syscall;
+use crate::sys::time;
+
+/// EAGAIN, which on Linux is also EWOULDBLOCK.
+pub const AGAIN: Errno = Errno(libc::EAGAIN);
+
+/// A call on one descriptor in one direction, by one coroutine.
+pub struct Call<'a> {
+    /// The calling coroutine.
+    pub coroutine: &'a Coroutine,
+    /// The descriptor.
+    pub fd: i32,
+    /// What is known of it.
+    pub entry: &'static Entry,
+    /// Which way data flows.
+    pub direction: Direction,
+    /// From SO_RCVTIMEO or SO_SNDTIMEO, once it had to wait.
+    deadline: Option<Option<u64>>,
+}
+
+/// What to do after the descriptor was not ready.
+pub enum Next {
+    /// Try again.
+    Retry,
+    /// Make the real, blocking call.
+    Block,
+}
+
+impl<'a> Call<'a> {
+    /// The call; `None` if the number is beyond the table, so that it has to be made for real.
+    #[inline]
+    pub fn new(coroutine: &'a Coroutine, fd: i32, direction: Direction) -> Option<Self> {
+        let entry = table::entry(fd)?;
+        Some(Self { coroutine, fd, entry, direction, deadline: None })
+    }
+
+    /// Parks until the descriptor may be ready.
+    ///
+    /// # Errors
+    /// EAGAIN: it is non-blocking, or its timeout passed; EBADF: it was closed meanwhile.
+    pub fn wait(&mut self) -> Result<Next> {
+        let deadline = match self.deadline {
+            Some(deadline) => deadline,
+            None => {
+                let modes = wait::modes(self.fd, self.entry);
+                if modes.nonblocking {
+                    return Err(AGAIN);
+                }
+                let timeout = modes.timeouts[self.direction as usize];
+                *self.deadline.insert((timeout != 0).then(|| time::after(timeout)))
+            }
+        };
+        match wait::until_ready(self.coroutine, self.fd, self.entry, self.direction, deadline) {
+            Outcome::Ready => Ok(Next::Retry),
+            Outcome::Timeout => Err(AGAIN),
+            Outcome::Closed => Err(Errno(libc::EBADF)),
+            Outcome::Unpollable => Ok(Next::Block),
+        }
+    }
+
+    /// Makes `attempt`, a system call that does not block, until it gives something other than EAGAIN.
+    /// `blocking` is the real call, for what cannot be polled.
+    ///
+    /// Returns the result and the readiness that was seen before the last attempt.
+    #[inline]
+    pub fn run(
+        &mut self,
+        mut attempt: impl FnMut() -> Result<usize>,
+        blocking: impl FnOnce() -> Result<usize>,
+    ) -> (Result<usize>, Readiness) {
+        loop {
+            let seen = self.entry.readiness(self.direction);
+            if seen.may_be_ready() {
+                match attempt() {
+                    Err(AGAIN) => self.entry.exhausted(self.direction, seen),
+                    result => return (result, seen),
+                }
+            }
+            match self.wait() {
+                Ok(Next::Retry) => {}
+                Ok(Next::Block) => return (blocking(), seen),
+                // The memory says "not ready", and nothing has been asked of the kernel: its own answer
+                // decides.
+                Err(AGAIN) => return (attempt(), seen),
+                Err(error) => return (Err(error), seen),
+            }
+        }
+    }
+}
+
+/// Whether `fd` has one of `events` (POLL*) now, or an error.
+///
+/// # Errors
+/// EBADF.
+pub fn poll_now(fd: i32, events: i16) -> Result<bool> {
+    let mut poll = libc::pollfd { fd, events, revents: 0 };
+    let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: both live through the call, which does not wait.
+    let count = unsafe { syscall!(ppoll, &raw mut poll, 1, &raw const zero, 0, 0) }?;
+    if poll.revents & libc::POLLNVAL != 0 {
+        return Err(Errno(libc::EBADF));
+    }
+    Ok(count != 0)
+}
