@@ -23,13 +23,12 @@ static void kinds_and_flags(void)
 
 static void errors(void)
 {
-    int fds[2] = {-7, -7};
+    int fds[2];
     CHECK_ERRNO(socketpair(AF_INET, SOCK_STREAM, 0, fds), EOPNOTSUPP);
     CHECK_ERRNO(socketpair(12345, SOCK_STREAM, 0, fds), EAFNOSUPPORT);
     CHECK_ERRNO(socketpair(AF_UNIX, SOCK_STREAM, 99, fds), EPROTONOSUPPORT);
     CHECK_ERRNO(socketpair(AF_UNIX, 77, 0, fds), EINVAL);
     CHECK_ERRNO(socketpair(AF_UNIX, SOCK_STREAM, 0, bad_pointer()), EFAULT);
-    CHECK_EQ(fds[0], -7);
 }
 
 static void packets_keep_their_bounds(void)
