@@ -47,7 +47,7 @@ static void end(int fd, int how)
         CHECK_SYS(close(fd));
         break;
     case 1: {
-        FILE *file = fdopen(fd, "r");
+        FILE *file = fdopen(fd, (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY ? "w" : "r");
         CHECK(file != NULL);
         CHECK_EQ(fclose(file), 0);
         break;
