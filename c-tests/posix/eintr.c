@@ -1,183 +1,107 @@
-/* Signals that interrupt main's own waits, with and without SA_RESTART, while other threads wait with all signals
- * blocked. An interval timer keeps knocking, so that no wait can miss its signal. */
+/* A handler without SA_RESTART interrupts main's own waits, while another thread goes on waiting undisturbed. */
 #include "fds.h"
 #include <sys/select.h>
 #include <sys/time.h>
-#include <sys/uio.h>
 
-static volatile sig_atomic_t knocks;
-static int bell = -1;
+static volatile sig_atomic_t signals;
 
-static void knock(int signal)
+static void on_alarm(int signal)
 {
     (void)signal;
-    knocks++;
-    if (bell >= 0) {
-        int error = errno;
-        if (write(bell, "!", 1) != 1)
-            _exit(3);
-        bell = -1;
-        errno = error;
-    }
+    signals++;
 }
 
-static void begin_knocking(int flags)
+static void handle(int flags)
 {
-    struct sigaction action = {.sa_handler = knock, .sa_flags = flags};
-    struct itimerval every = {{0, 20000}, {0, 20000}};
-    CHECK_SYS(sigaction(SIGALRM, &action, NULL));
-    knocks = 0;
-    CHECK_SYS(setitimer(ITIMER_REAL, &every, NULL));
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = flags};
+    sigaction(SIGALRM, &action, NULL);
 }
 
-static void end_knocking(void)
+static void ring_in(long ms)
 {
-    struct itimerval never = {{0, 0}, {0, 0}};
-    CHECK_SYS(setitimer(ITIMER_REAL, &never, NULL));
-    CHECK(knocks > 0);
+    struct itimerval when = {.it_value = {0, ms * 1000}};
+    signals = 0;
+    CHECK_SYS(setitimer(ITIMER_REAL, &when, NULL));
 }
 
-/* The expression fails with EINTR, and a handler has run meanwhile. */
 #define INTERRUPTED(call)                                                                          \
     do {                                                                                           \
-        begin_knocking(0);                                                                         \
+        int64_t begun = now_ns();                                                                  \
+        ring_in(30);                                                                               \
         CHECK_ERRNO(call, EINTR);                                                                  \
-        end_knocking();                                                                            \
-        printf("%s: interrupted\n", #call);                                                        \
+        CHECK_LASTED(begun, 25);                                                                   \
+        CHECK_EQ(signals, 1);                                                                      \
     } while (0)
 
-static void reads(void)
+static void *wait_undisturbed(void *arg)
 {
-    int pipes[2], pair[2];
-    char buffer[8];
-    struct iovec part = {buffer, 8};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    CHECK_SYS(pipe(pipes));
-    tcp_pair(pair);
-    INTERRUPTED(read(pipes[0], buffer, 8));
-    INTERRUPTED(read(pair[0], buffer, 8));
-    INTERRUPTED(readv(pair[0], &part, 1));
-    INTERRUPTED(recv(pair[0], buffer, 8, 0));
-    INTERRUPTED(recv(pair[0], buffer, 8, MSG_WAITALL));
-    INTERRUPTED(recvfrom(pair[0], buffer, 8, 0, NULL, NULL));
-    INTERRUPTED(recvmsg(pair[0], &message, 0));
-    close_pair(pipes);
-    close_pair(pair);
-}
-
-static void writes(void)
-{
-    int pipes[2], pair[2];
-    static char data[8 << 20];
-    CHECK_SYS(pipe(pipes));
-    int room = fcntl(pipes[1], F_GETPIPE_SZ);
-    begin_knocking(0);
-    CHECK_EQ(write(pipes[1], data, sizeof data), room);
-    end_knocking();
-    INTERRUPTED(write(pipes[1], data, 1));
-    close_pair(pipes);
-    unix_pair(pair);
-    begin_knocking(0);
-    ssize_t sent = send(pair[1], data, sizeof data, 0);
-    end_knocking();
-    CHECK(sent > 0 && sent < (ssize_t)sizeof data);
-    INTERRUPTED(send(pair[1], data, 65536, 0));
-    close_pair(pair);
-}
-
-static void accepts(void)
-{
-    int listener = tcp_listener(4);
-    INTERRUPTED(accept(listener, NULL, NULL));
-    INTERRUPTED(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
-    CHECK_SYS(close(listener));
-}
-
-static void polls(void)
-{
-    int pipes[2];
-    CHECK_SYS(pipe(pipes));
-    struct pollfd one = {pipes[0], POLLIN, 0};
-    struct timespec hour = {3600, 0};
-    fd_set set;
-    FD_ZERO(&set);
-    FD_SET(pipes[0], &set);
-    INTERRUPTED(poll(&one, 1, -1));
-    INTERRUPTED(poll(NULL, 0, 3600000));
-    INTERRUPTED(ppoll(&one, 1, &hour, NULL));
-    INTERRUPTED(select(pipes[0] + 1, &set, NULL, NULL, NULL));
-    INTERRUPTED(pselect(pipes[0] + 1, &set, NULL, NULL, &hour, NULL));
-    close_pair(pipes);
-}
-
-static void sleeps(void)
-{
-    struct timespec hour = {3600, 0}, left = {0, 0};
-    INTERRUPTED(nanosleep(&hour, &left));
-    CHECK(left.tv_sec == 3599 && left.tv_nsec < 1000000000);
-    INTERRUPTED(usleep(3600000000u));
-    begin_knocking(0);
-    left.tv_sec = 0;
-    CHECK_EQ(clock_nanosleep(CLOCK_MONOTONIC, 0, &hour, &left), EINTR);
-    CHECK_EQ(left.tv_sec, 3599);
-    left.tv_sec = 7;
-    struct timespec then = in_ms(CLOCK_MONOTONIC, 3600000);
-    CHECK_EQ(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, &left), EINTR);
-    CHECK_EQ(left.tv_sec, 7);
-    CHECK(sleep(3600) >= 3590);
-    CHECK_ERRNO(pause(), EINTR);
-    end_knocking();
-}
-
-static void restarted(void)
-{
-    int pipes[2], pair[2];
-    char buffer[8];
-    CHECK_SYS(pipe(pipes));
-    unix_pair(pair);
-    bell = pipes[1];
-    begin_knocking(SA_RESTART);
-    CHECK_EQ(read(pipes[0], buffer, 8), 1);
-    bell = pair[1];
-    CHECK_EQ(recv(pair[0], buffer, 8, 0), 1);
-    struct pollfd one = {pipes[0], POLLIN, 0};
-    struct timespec hour = {3600, 0};
-    CHECK_ERRNO(poll(&one, 1, -1), EINTR);
-    CHECK_ERRNO(nanosleep(&hour, NULL), EINTR);
-    set_timeout(pair[0], SO_RCVTIMEO, 3600000);
-    CHECK_ERRNO(recv(pair[0], buffer, 8, 0), EINTR);
-    end_knocking();
-    close_pair(pipes);
-    close_pair(pair);
-}
-
-static void *bystander(void *arg)
-{
-    char byte;
     sigset_t all;
     sigfillset(&all);
-    CHECK_OK(pthread_sigmask(SIG_BLOCK, &all, NULL));
-    CHECK_EQ(read(*(int *)arg, &byte, 1), 0);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    get_byte(*(int *)arg);
     return NULL;
 }
 
 int main(void)
 {
-    int quiet[2];
-    pthread_t bystanders[8];
+    int fds[2], quiet[2], listener = tcp_listener(1);
+    char byte;
+    fd_set reads;
+    CHECK_SYS(pipe(fds));
     CHECK_SYS(pipe(quiet));
-    for (int i = 0; i < 8; i++)
-        bystanders[i] = start(bystander, &quiet[0]);
+    pthread_t other = start(wait_undisturbed, &quiet[0]);
     sleep_ms(20);
-    reads();
-    writes();
-    accepts();
-    polls();
-    sleeps();
-    restarted();
-    CHECK_SYS(close(quiet[1]));
-    for (int i = 0; i < 8; i++)
-        join(bystanders[i]);
-    printf("bystanders: undisturbed\n");
+
+    handle(0);
+    INTERRUPTED(read(fds[0], &byte, 1));
+    INTERRUPTED(accept(listener, NULL, NULL));
+    struct pollfd watch = {fds[0], POLLIN, 0};
+    INTERRUPTED(poll(&watch, 1, -1));
+    INTERRUPTED(poll(NULL, 0, 5000));
+    INTERRUPTED(ppoll(&watch, 1, NULL, NULL));
+    FD_ZERO(&reads);
+    FD_SET(fds[0], &reads);
+    INTERRUPTED(select(fds[0] + 1, &reads, NULL, NULL, NULL));
+    int pair[2];
+    unix_pair(pair);
+    INTERRUPTED(recv(pair[0], &byte, 1, 0));
+    INTERRUPTED(recv(pair[0], &byte, 1, MSG_WAITALL));
+    printf("interrupted without SA_RESTART\n");
+
+    struct timespec span = {5, 0}, rest = {0, 0};
+    INTERRUPTED(nanosleep(&span, &rest));
+    CHECK(rest.tv_sec == 4 && rest.tv_nsec > 0);
+    ring_in(30);
+    CHECK_EQ(clock_nanosleep(CLOCK_MONOTONIC, 0, &span, &rest), EINTR);
+    CHECK_EQ(rest.tv_sec, 4);
+    ring_in(30);
+    CHECK_EQ(sleep(3), 2);
+    INTERRUPTED(usleep(900000));
+    printf("sleeps tell what is left\n");
+
+    handle(SA_RESTART);
+    ring_in(20);
+    pthread_t writer = later(60, put_byte, fds[1]);
+    CHECK_EQ(read(fds[0], &byte, 1), 1);
+    CHECK_EQ(signals, 1);
+    join(writer);
+    INTERRUPTED(poll(&watch, 1, -1));
+    INTERRUPTED(nanosleep(&span, NULL));
+    printf("SA_RESTART restarts read, and neither poll nor sleep\n");
+
+    handle(0);
+    static char big[1 << 20];
+    int room = fcntl(fds[1], F_GETPIPE_SZ);
+    ring_in(30);
+    CHECK_EQ(write(fds[1], big, sizeof big), room);
+    CHECK_EQ(signals, 1);
+    printf("a part that was written counts\n");
+
+    put_byte(quiet[1]);
+    join(other);
+    close_pair(pair);
+    close_pair(fds);
+    close_pair(quiet);
+    CHECK_SYS(close(listener));
     return 0;
 }

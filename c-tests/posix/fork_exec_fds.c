@@ -1,186 +1,169 @@
-/* Children started from a thread see the descriptors that the program meant them to see, under the numbers that the
- * kernel gives in a program without a library in between, and no others. The child is this program again, with an
- * argument: it prints its open descriptors. */
+/* What a child that a thread starts has open: what it should inherit, and nothing else. */
 #include "fds.h"
 #include <dirent.h>
 #include <spawn.h>
 #include <sys/wait.h>
 
 extern char **environ;
-static char self[256];
+static char expected[1024];
 
-static void list_descriptors(void)
+/* The open descriptors of this process, all or those that a child inherits, as text. */
+static void list(char *text, size_t room, bool all)
 {
-    struct rlimit files;
-    getrlimit(RLIMIT_NOFILE, &files);
-    for (int fd = 0; fd < (int)files.rlim_cur; fd++)
-        if (fcntl(fd, F_GETFD) != -1)
-            printf(" %d", fd);
-    printf("\n");
-    fflush(stdout);
+    DIR *dir = opendir("/proc/self/fd");
+    bool open[4096] = {false};
+    struct dirent *entry;
+    CHECK(dir != NULL);
+    while ((entry = readdir(dir)) != NULL) {
+        int fd = atoi(entry->d_name);
+        if (entry->d_name[0] != '.' && fd != dirfd(dir)) {
+            CHECK(fd < 4096);
+            open[fd] = true;
+        }
+    }
+    closedir(dir);
+    size_t at = 0;
+    text[0] = '\0';
+    for (int fd = 0; fd < 4096; fd++)
+        if (open[fd] && (all || (fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0))
+            at += (size_t)snprintf(text + at, room - at, "%d ", fd);
 }
 
-static void print_from(FILE *from)
-{
-    char line[256] = "(nothing)\n";
-    CHECK(fgets(line, sizeof line, from) != NULL);
-    printf(" %s", line);
-}
+static char *self[] = {"/proc/self/exe", "list", NULL};
 
-static void check_exit(pid_t pid)
+/* Reads what a child printed, waits for it, compares. */
+static void check_child(int fd, pid_t child, const char *how)
 {
+    char text[1024] = "";
     int status;
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    read_all(fd, text, sizeof text - 1);
+    CHECK_SYS(close(fd));
+    CHECK_EQ(waitpid(child, &status, 0), child);
     CHECK_EQ(status, 0);
+    if (strcmp(text, expected) != 0)
+        CHECK_FAIL("by %s the child has \"%s\", not \"%s\"", how, text, expected);
 }
 
-static void own_numbers(void)
-{
-    int fds[2];
-    CHECK_SYS(pipe(fds));
-    printf(" pipe %d %d", fds[0], fds[1]);
-    int copy = dup(0), far = fcntl(0, F_DUPFD, 100), socket_ = socket(AF_INET, SOCK_STREAM, 0);
-    printf(", dup %d, F_DUPFD %d, socket %d", copy, far, socket_);
-    CHECK_SYS(close(fds[0]));
-    int file = temp_file();
-    printf(", file %d\n", file);
-    CHECK_SYS(close(fds[1]));
-    CHECK_SYS(close(copy));
-    CHECK_SYS(close(far));
-    CHECK_SYS(close(socket_));
-    CHECK_SYS(close(file));
-}
+/* Threads that keep many descriptors busy meanwhile, all of them close-on-exec. */
+static volatile bool enough;
 
-static void command(char out[300]) { snprintf(out, 300, "'%s' list", self); }
-
-static void by_popen(void)
+static void *be_busy(void *arg)
 {
-    char text[300];
-    command(text);
-    FILE *from = popen(text, "r");
-    CHECK(from != NULL);
-    print_from(from);
-    CHECK_EQ(pclose(from), 0);
-}
-
-static void by_system(void)
-{
-    char text[300];
-    command(text);
-    fflush(stdout);
-    CHECK_EQ(system(text), 0);
-}
-
-static void with_kept_and_closed_ones(void)
-{
-    int kept[2], closed[2];
-    CHECK_SYS(pipe(kept));
-    CHECK_SYS(pipe2(closed, O_CLOEXEC));
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), far = fcntl(0, F_DUPFD, 200);
-    by_popen();
-    by_system();
-    close_pair(kept);
-    close_pair(closed);
-    CHECK_SYS(close(listener));
-    CHECK_SYS(close(far));
+    (void)arg;
+    while (!enough) {
+        int fds[2];
+        CHECK_SYS(pipe2(fds, O_CLOEXEC));
+        pthread_t writer = later(1, put_byte, fds[1]);
+        get_byte(fds[0]);
+        join(writer);
+        close_pair(fds);
+    }
+    return NULL;
 }
 
 static void by_posix_spawn(void)
 {
     int fds[2];
-    pid_t pid;
-    char *argv[] = {self, "list", NULL};
+    pid_t child;
     posix_spawn_file_actions_t actions;
     CHECK_SYS(pipe2(fds, O_CLOEXEC));
     CHECK_OK(posix_spawn_file_actions_init(&actions));
     CHECK_OK(posix_spawn_file_actions_adddup2(&actions, fds[1], 1));
-    CHECK_OK(posix_spawn_file_actions_adddup2(&actions, 0, 7));
-    CHECK_OK(posix_spawn_file_actions_addopen(&actions, 9, "/dev/null", O_RDONLY, 0));
-    CHECK_OK(posix_spawn(&pid, self, &actions, NULL, argv, environ));
+    CHECK_OK(posix_spawn(&child, self[0], &actions, NULL, self, environ));
     CHECK_OK(posix_spawn_file_actions_destroy(&actions));
     CHECK_SYS(close(fds[1]));
-    FILE *from = fdopen(fds[0], "r");
-    print_from(from);
-    fclose(from);
-    check_exit(pid);
+    check_child(fds[0], child, "posix_spawn");
 }
 
 static void by_fork_and_exec(void)
 {
     int fds[2];
-    CHECK_SYS(pipe(fds));
-    fflush(stdout);
-    pid_t pid = fork();
-    CHECK_SYS(pid);
-    if (pid == 0) {
-        if (dup2(fds[1], 1) != 1 || close(fds[0]) != 0 || close(fds[1]) != 0)
-            _exit(2);
-        execl(self, self, "list", NULL);
+    CHECK_SYS(pipe2(fds, O_CLOEXEC));
+    pid_t child = fork();
+    CHECK_SYS(child);
+    if (child == 0) {
+        dup2(fds[1], 1);
+        execv(self[0], self);
         _exit(127);
     }
     CHECK_SYS(close(fds[1]));
-    FILE *from = fdopen(fds[0], "r");
-    print_from(from);
-    fclose(from);
-    check_exit(pid);
+    check_child(fds[0], child, "fork and exec");
 }
 
-/* The child inherits the modes of what it inherits: a blocking pipe is a blocking pipe. */
-static void modes_are_untouched(void)
+static void by_popen(void)
+{
+    char command[64], text[1024] = "";
+    snprintf(command, sizeof command, "exec /proc/%d/exe list", (int)getpid());
+    FILE *child = popen(command, "re");
+    CHECK(child != NULL);
+    CHECK(fgets(text, sizeof text, child) != NULL);
+    CHECK_EQ(pclose(child), 0);
+    CHECK_STR(text, expected);
+}
+
+/* A child that does not exec has what its parent had, and can wait on it. */
+static void by_fork_alone(void)
 {
     int fds[2];
     char byte;
     CHECK_SYS(pipe(fds));
-    pthread_t writer = later(30, put_byte, fds[1]);
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK_SYS(child);
+    if (child == 0) {
+        struct timespec span = {0, 20000000};
+        nanosleep(&span, NULL);
+        _exit(write(fds[1], "c", 1) == 1 ? 0 : 1);
+    }
     CHECK_EQ(read(fds[0], &byte, 1), 1);
-    join(writer);
-    char text[64];
-    snprintf(text, sizeof text, "grep flags /proc/self/fdinfo/%d", fds[0]);
-    FILE *from = popen(text, "r");
-    CHECK(from != NULL);
-    print_from(from);
-    CHECK_EQ(pclose(from), 0);
+    CHECK_EQ(byte, 'c');
+    int status;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    child = fork();
+    CHECK_SYS(child);
+    if (child == 0)
+        _exit(read(fds[0], &byte, 1) == 1 && byte == 'x' ? 0 : 1);
+    sleep_ms(20);
+    put_byte(fds[1]);
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
     close_pair(fds);
 }
 
-static void *spawn_repeatedly(void *arg)
+static void the_lowest_number_is_free(void)
 {
-    (void)arg;
-    for (int i = 0; i < 5; i++) {
-        FILE *from = popen("echo one line", "r");
-        char line[32];
-        CHECK(from != NULL);
-        CHECK(fgets(line, sizeof line, from) != NULL);
-        CHECK_STR(line, "one line\n");
-        CHECK_EQ(pclose(from), 0);
-    }
-    return NULL;
-}
-
-static void several_threads_at_once(void)
-{
-    pthread_t threads[8];
-    for (int i = 0; i < 8; i++)
-        threads[i] = start(spawn_repeatedly, NULL);
-    for (int i = 0; i < 8; i++)
-        join(threads[i]);
+    int first = open("/dev/null", O_RDONLY | O_CLOEXEC), second = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    CHECK_EQ(second, first + 1);
+    CHECK_SYS(close(first));
+    CHECK_SYS(close(second));
 }
 
 int main(int argc, char **argv)
 {
-    (void)argv;
-    if (argc > 1) {
-        list_descriptors();
+    if (argc > 1 && strcmp(argv[1], "list") == 0) {
+        char text[1024];
+        list(text, sizeof text, true);
+        printf("%s", text);
         return 0;
     }
-    CHECK(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
-    RUN(own_numbers);
-    RUN(by_popen);
-    RUN(by_system);
-    RUN(with_kept_and_closed_ones);
+    int inherited = open("/dev/null", O_RDONLY), private = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    list(expected, sizeof expected, false);
+    RUN(the_lowest_number_is_free);
     RUN(by_posix_spawn);
     RUN(by_fork_and_exec);
-    RUN(modes_are_untouched);
-    RUN(several_threads_at_once);
+    RUN(by_popen);
+    RUN(by_fork_alone);
+    pthread_t busy[4];
+    for (int i = 0; i < 4; i++)
+        busy[i] = start(be_busy, NULL);
+    RUN(by_posix_spawn);
+    RUN(by_fork_and_exec);
+    RUN(by_popen);
+    enough = true;
+    for (int i = 0; i < 4; i++)
+        join(busy[i]);
+    CHECK_SYS(close(inherited));
+    CHECK_SYS(close(private));
     return 0;
 }

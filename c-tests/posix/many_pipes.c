@@ -1,64 +1,66 @@
-/* A ring of 2,000 threads and 2,000 pipes; tokens go round it. */
+/* A ring of 2,000 threads and pipes: a token goes round many times, then several tokens at once. */
 #include "fds.h"
 
-enum { PIPES = 2000, TOKENS = 50, HOPS = 4000 };
+enum { RING = 2000, ROUNDS = 20, TOKENS = 16 };
+static int reads[RING], writes[RING];
 
-static int ring[PIPES][2];
-static int64_t passed[PIPES];
-
-struct token {
-    int32_t number, hops;
-};
-
-/* A token that has made its hops is passed on to the end of the ring, marked as done; thread 0 counts those. */
-static void *station(void *arg)
+/* Passes tokens on, each one higher, until it passed a negative one. */
+static void *pass_on(void *arg)
 {
-    int me = (int)(intptr_t)arg, next = (me + 1) % PIPES, done = 0;
-    struct token token;
+    int me = (int)(intptr_t)arg, token, passed = 0;
     for (;;) {
-        ssize_t n = read(ring[me][0], &token, sizeof token);
-        if (n == 0)
-            break;
-        CHECK_EQ(n, (int)sizeof token);
-        CHECK(token.number >= 0 && token.number < TOKENS);
-        passed[me]++;
-        if (token.hops > 0)
-            token.hops--;
-        if (token.hops == 0 && me == 0) {
-            if (++done == TOKENS)
-                break;
-            continue;
+        CHECK_EQ(read(reads[me], &token, sizeof token), (int)sizeof token);
+        if (token >= 0) {
+            token++;
+            passed++;
         }
-        CHECK_EQ(write(ring[next][1], &token, sizeof token), (int)sizeof token);
+        CHECK_EQ(write(writes[(me + 1) % RING], &token, sizeof token), (int)sizeof token);
+        if (token < 0)
+            return (void *)(intptr_t)passed;
     }
-    CHECK_SYS(close(ring[next][1]));
-    return (void *)(intptr_t)done;
-}
-
-static void tokens_in_a_ring(void)
-{
-    pthread_t threads[PIPES];
-    for (int i = 0; i < PIPES; i++)
-        CHECK_SYS(pipe(ring[i]));
-    for (int i = 0; i < PIPES; i++)
-        threads[i] = start(station, (void *)(intptr_t)i);
-    for (int i = 0; i < TOKENS; i++) {
-        struct token token = {i, HOPS};
-        CHECK_EQ(write(ring[i * (PIPES / TOKENS)][1], &token, sizeof token), (int)sizeof token);
-    }
-    int64_t total = 0;
-    for (int i = 0; i < PIPES; i++) {
-        int done = (int)(intptr_t)join(threads[i]);
-        CHECK_EQ(done, i == 0 ? TOKENS : 0);
-        total += passed[i];
-        CHECK_SYS(close(ring[i][0]));
-    }
-    printf("%d pipes, %d tokens, %lld hops\n", PIPES, TOKENS, (long long)total);
 }
 
 int main(void)
 {
+    static pthread_t threads[RING];
+    int token;
     raise_files();
-    RUN(tokens_in_a_ring);
+    for (int i = 0; i < RING; i++) {
+        int fds[2];
+        CHECK_SYS(pipe(fds));
+        reads[i] = fds[0];
+        writes[i] = fds[1];
+    }
+    for (int i = 1; i < RING; i++)
+        threads[i] = start(pass_on, (void *)(intptr_t)i);
+
+    /* Main is number 0. */
+    token = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        CHECK_EQ(write(writes[1], &token, sizeof token), (int)sizeof token);
+        CHECK_EQ(read(reads[0], &token, sizeof token), (int)sizeof token);
+    }
+    CHECK_EQ(token, ROUNDS * (RING - 1));
+    printf("one token, %d rounds: %d steps\n", ROUNDS, token);
+
+    token = 0;
+    for (int i = 0; i < TOKENS; i++)
+        CHECK_EQ(write(writes[1], &token, sizeof token), (int)sizeof token);
+    for (int i = 0; i < TOKENS; i++) {
+        CHECK_EQ(read(reads[0], &token, sizeof token), (int)sizeof token);
+        CHECK_EQ(token, RING - 1);
+    }
+    printf("%d tokens: each %d steps\n", TOKENS, token);
+
+    token = -1;
+    CHECK_EQ(write(writes[1], &token, sizeof token), (int)sizeof token);
+    CHECK_EQ(read(reads[0], &token, sizeof token), (int)sizeof token);
+    CHECK_EQ(token, -1);
+    for (int i = 1; i < RING; i++)
+        CHECK_EQ((intptr_t)join(threads[i]), ROUNDS + TOKENS);
+    for (int i = 0; i < RING; i++) {
+        CHECK_SYS(close(reads[i]));
+        CHECK_SYS(close(writes[i]));
+    }
     return 0;
 }

@@ -1,247 +1,218 @@
-/* Pseudo-terminals: lines in canonical mode, bytes in raw mode, VMIN and VTIME, ends. */
+/* Pseudo terminals: lines in canonical mode, VMIN and VTIME in raw mode, hang-up. */
 #include "fds.h"
 #include <sys/ioctl.h>
 #include <termios.h>
 
-static void open_pty(int fds[2])
+static int master, slave;
+
+static void open_pty(void)
 {
-    char name[64];
-    fds[0] = posix_openpt(O_RDWR | O_NOCTTY);
-    CHECK_SYS(fds[0]);
-    CHECK_SYS(grantpt(fds[0]));
-    CHECK_SYS(unlockpt(fds[0]));
-    CHECK_OK(ptsname_r(fds[0], name, sizeof name));
-    fds[1] = open(name, O_RDWR | O_NOCTTY);
-    CHECK_SYS(fds[1]);
-    CHECK(isatty(fds[1]));
+    master = posix_openpt(O_RDWR | O_NOCTTY);
+    CHECK_SYS(master);
+    CHECK_SYS(grantpt(master));
+    CHECK_SYS(unlockpt(master));
+    slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+    CHECK_SYS(slave);
 }
 
-static void set_echo(int fd, bool on)
+static void close_pty(void)
 {
-    struct termios mode;
-    CHECK_SYS(tcgetattr(fd, &mode));
-    mode.c_lflag = on ? mode.c_lflag | ECHO : mode.c_lflag & ~(tcflag_t)ECHO;
-    CHECK_SYS(tcsetattr(fd, TCSANOW, &mode));
+    CHECK_SYS(close(slave));
+    CHECK_SYS(close(master));
 }
 
-static void set_raw(int fd, int least, int tenths)
+static void mode(bool canonical, int vmin, int vtime)
 {
-    struct termios mode;
-    CHECK_SYS(tcgetattr(fd, &mode));
-    cfmakeraw(&mode);
-    mode.c_cc[VMIN] = (cc_t)least;
-    mode.c_cc[VTIME] = (cc_t)tenths;
-    CHECK_SYS(tcsetattr(fd, TCSANOW, &mode));
+    struct termios term;
+    CHECK_SYS(tcgetattr(slave, &term));
+    if (canonical)
+        term.c_lflag |= ICANON | ECHO;
+    else {
+        cfmakeraw(&term);
+        term.c_cc[VMIN] = (cc_t)vmin;
+        term.c_cc[VTIME] = (cc_t)vtime;
+    }
+    CHECK_SYS(tcsetattr(slave, TCSANOW, &term));
 }
 
-static void type_end_of_line(int fd) { CHECK_EQ(write(fd, "lo\nmore\n", 8), 8); }
-static void type_end(int fd) { CHECK_EQ(write(fd, "\4", 1), 1); }
+static void type_line(int fd)
+{
+    CHECK_EQ(write(fd, "hel", 3), 3);
+    sleep_ms(20);
+    CHECK_EQ(write(fd, "lo\n", 3), 3);
+}
 
 static void lines(void)
 {
-    int fds[2];
-    char buffer[32];
-    open_pty(fds);
-    set_echo(fds[1], false);
-    CHECK_EQ(write(fds[0], "hxx\177\177el", 7), 7); /* two of them taken back */
+    char bytes[64];
+    open_pty();
+    CHECK_EQ(isatty(slave), 1);
     int64_t begun = now_ns();
-    pthread_t typist = later(30, type_end_of_line, fds[0]);
-    CHECK_EQ(read(fds[1], buffer, sizeof buffer), 6);
-    CHECK_LASTED(begun, 25);
-    CHECK(memcmp(buffer, "hello\n", 6) == 0);
-    CHECK_EQ(read(fds[1], buffer, 2), 2);
-    CHECK_EQ(read(fds[1], buffer, sizeof buffer), 3);
+    pthread_t typist = later(20, type_line, master);
+    CHECK_EQ(read(slave, bytes, sizeof bytes), 6);
+    CHECK_LASTED(begun, 35);
+    CHECK(memcmp(bytes, "hello\n", 6) == 0);
     join(typist);
-    typist = later(20, type_end, fds[0]);
-    CHECK_EQ(read(fds[1], buffer, sizeof buffer), 0);
-    join(typist);
-    typist = later(20, type_end_of_line, fds[0]);
-    CHECK_EQ(read(fds[1], buffer, sizeof buffer), 3);
-    join(typist);
-    close_pair(fds);
+    CHECK_EQ(read_all(master, bytes, 7), 7); /* the echo */
+    CHECK(memcmp(bytes, "hello\r\n", 7) == 0);
+    CHECK_EQ(write(master, "two\nlines\n", 10), 10);
+    CHECK_EQ(read(slave, bytes, sizeof bytes), 4);
+    CHECK_EQ(read(slave, bytes, 3), 3);
+    CHECK_EQ(read(slave, bytes, sizeof bytes), 3);
+    CHECK(memcmp(bytes, "es\n", 3) == 0);
+    CHECK_EQ(write(master, "\004", 1), 1);
+    CHECK_EQ(read(slave, bytes, sizeof bytes), 0);
+    pthread_t writer = later(20, type_line, master);
+    CHECK_EQ(read(slave, bytes, sizeof bytes), 6);
+    join(writer);
+    close_pty();
 }
 
-static void output_and_echo(void)
+static void output_reaches_the_master(void)
 {
-    int fds[2];
-    char buffer[32];
-    open_pty(fds);
-    CHECK_EQ(write(fds[1], "out\n", 4), 4);
-    CHECK_EQ(read_all(fds[0], buffer, 5), 5);
-    CHECK(memcmp(buffer, "out\r\n", 5) == 0);
-    CHECK_EQ(write(fds[0], "in\n", 3), 3);
-    CHECK_EQ(read_all(fds[0], buffer, 4), 4);
-    CHECK(memcmp(buffer, "in\r\n", 4) == 0);
-    CHECK_EQ(read(fds[1], buffer, sizeof buffer), 3);
-    pthread_t writer = later(20, put_byte, fds[1]);
-    CHECK_EQ(read(fds[0], buffer, sizeof buffer), 1);
+    char bytes[64];
+    open_pty();
+    int64_t begun = now_ns();
+    pthread_t writer = later(30, put_byte, slave);
+    CHECK_EQ(read(master, bytes, sizeof bytes), 1);
+    CHECK_LASTED(begun, 25);
     join(writer);
-    close_pair(fds);
+    CHECK_EQ(write(slave, "a\n", 2), 2);
+    CHECK_EQ(read_all(master, bytes, 3), 3);
+    CHECK(memcmp(bytes, "a\r\n", 3) == 0);
+    close_pty();
 }
 
 static void raw_bytes(void)
 {
-    int fds[2];
-    char buffer[32];
-    open_pty(fds);
-    set_raw(fds[1], 1, 0);
-    int64_t begun = now_ns();
-    pthread_t typist = later(30, put_byte, fds[0]);
-    CHECK_EQ(read(fds[1], buffer, sizeof buffer), 1);
-    CHECK_LASTED(begun, 25);
-    CHECK_EQ(buffer[0], 'x');
+    char bytes[64];
+    open_pty();
+    mode(false, 1, 0);
+    pthread_t typist = later(20, put_byte, master);
+    CHECK_EQ(read(slave, bytes, sizeof bytes), 1);
     join(typist);
-    CHECK_EQ(write(fds[0], "\3\4\n\0", 4), 4);
-    CHECK_EQ(read_all(fds[1], buffer, 4), 4);
-    CHECK(memcmp(buffer, "\3\4\n\0", 4) == 0);
-    CHECK_EQ(write(fds[1], "\n", 1), 1);
-    CHECK_EQ(read(fds[0], buffer, sizeof buffer), 1);
-    close_pair(fds);
+    mode(false, 0, 0);
+    CHECK_EQ(read(slave, bytes, sizeof bytes), 0);
+    CHECK_EQ(write(master, "abc", 3), 3);
+    struct pollfd watch = {slave, POLLIN, 0};
+    CHECK_EQ(poll(&watch, 1, -1), 1);
+    CHECK_EQ(read(slave, bytes, sizeof bytes), 3);
+    close_pty();
 }
 
-static void type_four(int fd)
+static void raw_with_a_time_limit(void)
 {
-    for (int i = 0; i < 4; i++) {
-        CHECK_EQ(write(fd, "y", 1), 1);
-        sleep_ms(5);
+    char bytes[64];
+    open_pty();
+    mode(false, 0, 1);
+    int64_t begun = now_ns();
+    CHECK_EQ(read(slave, bytes, sizeof bytes), 0);
+    CHECK_LASTED(begun, 90);
+    mode(false, 0, 100);
+    pthread_t typist = later(20, put_byte, master);
+    CHECK_EQ(read(slave, bytes, sizeof bytes), 1);
+    join(typist);
+    close_pty();
+}
+
+static void type_slowly(int fd)
+{
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(write(fd, "x", 1), 1);
+        sleep_ms(10);
     }
 }
 
-static void at_least_four(void)
+static void raw_with_a_minimum(void)
 {
-    int fds[2];
-    char buffer[32];
-    open_pty(fds);
-    set_raw(fds[1], 4, 0);
-    pthread_t typist = later(10, type_four, fds[0]);
-    CHECK_EQ(read(fds[1], buffer, 4), 4);
-    join(typist);
-    close_pair(fds);
-}
-
-static void tenths_of_a_second(void)
-{
-    int fds[2];
-    char buffer[32];
-    open_pty(fds);
-    set_raw(fds[1], 0, 2);
+    char bytes[64];
+    open_pty();
+    mode(false, 3, 0);
     int64_t begun = now_ns();
-    CHECK_EQ(read(fds[1], buffer, sizeof buffer), 0);
-    CHECK_LASTED(begun, 150);
-    pthread_t typist = later(20, put_byte, fds[0]);
-    CHECK_EQ(read(fds[1], buffer, sizeof buffer), 1);
+    pthread_t typist = later(10, type_slowly, master);
+    CHECK_EQ(read(slave, bytes, sizeof bytes), 3);
+    CHECK_LASTED(begun, 25);
     join(typist);
-    /* Between bytes only: the first may take for ever. */
-    set_raw(fds[1], 5, 2);
-    begun = now_ns();
-    typist = later(250, put_byte, fds[0]);
-    CHECK_EQ(read(fds[1], buffer, sizeof buffer), 1);
-    CHECK_LASTED(begun, 400);
-    join(typist);
-    set_raw(fds[1], 0, 0);
-    CHECK_EQ(read(fds[1], buffer, sizeof buffer), 0);
-    close_pair(fds);
+    close_pty();
 }
 
 static void nonblocking(void)
 {
-    int fds[2];
-    char buffer[32];
-    open_pty(fds);
-    set_echo(fds[1], false);
-    set_nonblock(fds[0], true);
-    set_nonblock(fds[1], true);
-    CHECK_ERRNO(read(fds[0], buffer, sizeof buffer), EAGAIN);
-    CHECK_ERRNO(read(fds[1], buffer, sizeof buffer), EAGAIN);
-    CHECK_EQ(write(fds[0], "half", 4), 4);
-    struct pollfd one = {fds[1], POLLIN, 0};
-    CHECK_EQ(poll(&one, 1, 20), 0);
-    CHECK_EQ(write(fds[0], "\n", 1), 1);
-    CHECK_EQ(poll(&one, 1, -1), 1);
-    CHECK_EQ(read(fds[1], buffer, sizeof buffer), 5);
-    close_pair(fds);
+    char bytes[8];
+    open_pty();
+    set_nonblock(slave, true);
+    set_nonblock(master, true);
+    CHECK_ERRNO(read(slave, bytes, 8), EAGAIN);
+    CHECK_ERRNO(read(master, bytes, 8), EAGAIN);
+    CHECK_EQ(fcntl(slave, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+    close_pty();
 }
 
-static void the_slave_goes(void)
+static void hang_up(void)
 {
-    int fds[2];
-    char buffer[32];
-    open_pty(fds);
-    CHECK_EQ(write(fds[1], "bye", 3), 3);
-    pthread_t closer = later(20, close_it, fds[1]);
-    CHECK_EQ(read_all(fds[0], buffer, 3), 3);
-    CHECK_ERRNO(read(fds[0], buffer, sizeof buffer), EIO);
-    join(closer);
-    CHECK_SYS(close(fds[0]));
-}
-
-static void the_master_goes(void)
-{
-    int fds[2];
-    char buffer[32];
-    open_pty(fds);
-    pthread_t closer = later(20, close_it, fds[0]);
-    errno = 0;
-    ssize_t n = read(fds[1], buffer, sizeof buffer); /* an error or the end: the kernel's hang-up has two steps */
+    char bytes[8];
+    open_pty();
+    pthread_t closer = later(20, close_it, master);
+    /* EIO when the hang-up finds the reader in the kernel, the end when the reader comes later. */
+    ssize_t n = read(slave, bytes, 8);
     CHECK(n == 0 || (n == -1 && errno == EIO));
     join(closer);
-    CHECK_EQ(read(fds[1], buffer, sizeof buffer), 0);
-    CHECK_ERRNO(write(fds[1], "x", 1), EIO);
-    CHECK_SYS(close(fds[1]));
+    CHECK_EQ(read(slave, bytes, 8), 0);
+    CHECK_ERRNO(write(slave, "x", 1), EIO);
+    CHECK_SYS(close(slave));
+    open_pty();
+    closer = later(20, close_it, slave);
+    CHECK_ERRNO(read(master, bytes, 8), EIO);
+    join(closer);
+    CHECK_SYS(close(master));
 }
 
-static void *drain_master(void *arg)
+enum { SIZE = 300000 };
+
+static void *drain_some(void *arg)
 {
-    char buffer[1000];
-    size_t total = 0;
-    sleep_ms(20);
-    while (total < 200000) {
-        ssize_t n = read(*(int *)arg, buffer, sizeof buffer);
-        CHECK(n > 0);
-        check_fill(buffer, (size_t)n, 77, total);
-        total += (size_t)n;
+    struct drain *drain = arg;
+    char bite[1000];
+    while (drain->total < SIZE) {
+        ssize_t n = read(drain->fd, bite, sizeof bite);
+        CHECK_SYS(n);
+        check_fill(bite, (size_t)n, drain->seed, drain->total);
+        drain->total += (size_t)n;
+        if (drain->total % 16 == 0)
+            sleep_ms(1);
     }
     return NULL;
 }
 
-static void writing_waits(void)
+/* The master's reader is slow, and what the slave prints has to wait. */
+static void much_output(void)
 {
-    enum { SIZE = 200000 };
-    int fds[2];
+    open_pty();
+    mode(false, 1, 0);
     char *data = malloc(SIZE);
-    open_pty(fds);
-    set_raw(fds[1], 1, 0);
-    fill(data, SIZE, 77, 0);
-    pthread_t reader = start(drain_master, &fds[0]);
-    CHECK_EQ(write(fds[1], data, SIZE), SIZE);
+    fill(data, SIZE, 6, 0);
+    struct drain drain = {master, 6, 0};
+    pthread_t reader = start(drain_some, &drain);
+    for (int at = 0; at < SIZE;) {
+        ssize_t n = write(slave, data + at, (size_t)(SIZE - at));
+        CHECK_SYS(n);
+        at += (int)n;
+    }
     join(reader);
+    CHECK_EQ(drain.total, SIZE);
     free(data);
-    close_pair(fds);
-}
-
-static void window_size(void)
-{
-    int fds[2];
-    struct winsize size = {25, 81, 0, 0}, got;
-    open_pty(fds);
-    CHECK_SYS(ioctl(fds[0], TIOCSWINSZ, &size));
-    CHECK_SYS(ioctl(fds[1], TIOCGWINSZ, &got));
-    CHECK_EQ(got.ws_row, 25);
-    CHECK_EQ(got.ws_col, 81);
-    close_pair(fds);
+    close_pty();
 }
 
 int main(void)
 {
     RUN(lines);
-    RUN(output_and_echo);
+    RUN(output_reaches_the_master);
     RUN(raw_bytes);
-    RUN(at_least_four);
-    RUN(tenths_of_a_second);
+    RUN(raw_with_a_time_limit);
+    RUN(raw_with_a_minimum);
     RUN(nonblocking);
-    RUN(the_slave_goes);
-    RUN(the_master_goes);
-    RUN(writing_waits);
-    RUN(window_size);
+    RUN(hang_up);
+    RUN(much_output);
     return 0;
 }

@@ -1,215 +1,144 @@
-/* Unix datagrams: names, bounds, a receiver's queue that is full, receivers that are not there. */
+/* Unix datagram sockets: boundaries, names, a full receiver that makes its senders wait, one that goes away. */
 #include "fds.h"
 #include <stddef.h>
 
-static char directory[64];
+static void pair(int fds[2]) { CHECK_SYS(socketpair(AF_UNIX, SOCK_DGRAM, 0, fds)); }
 
-static socklen_t name_it(struct sockaddr_un *addr, const char *name)
+static void boundaries_and_waiting(void)
 {
-    memset(addr, 0, sizeof *addr);
-    addr->sun_family = AF_UNIX;
-    snprintf(addr->sun_path, sizeof addr->sun_path, "%s/%s", directory, name);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(addr->sun_path) + 1);
-}
-
-static int named(const char *name)
-{
-    struct sockaddr_un addr;
-    socklen_t size = name_it(&addr, name);
-    int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
-    CHECK_SYS(fd);
-    CHECK_SYS(bind(fd, (struct sockaddr *)&addr, size));
-    return fd;
-}
-
-static void remove_name(const char *name)
-{
-    struct sockaddr_un addr;
-    name_it(&addr, name);
-    CHECK_SYS(unlink(addr.sun_path));
-}
-
-static void names_and_bounds(void)
-{
-    struct sockaddr_un to, from, expected;
-    socklen_t size = name_it(&to, "b"), got = sizeof from;
-    char buffer[16];
-    int a = named("a"), b = named("b");
-    CHECK_EQ(sendto(a, "hello", 5, 0, (struct sockaddr *)&to, size), 5);
-    CHECK_EQ(sendto(a, "again!", 6, 0, (struct sockaddr *)&to, size), 6);
-    CHECK_EQ(recvfrom(b, buffer, sizeof buffer, 0, (struct sockaddr *)&from, &got), 5);
-    CHECK_EQ(got, name_it(&expected, "a"));
-    CHECK_STR(from.sun_path, expected.sun_path);
-    CHECK_EQ(recvfrom(b, buffer, 3, MSG_TRUNC, NULL, NULL), 6);
-    CHECK_ERRNO(recv(b, buffer, 3, MSG_DONTWAIT), EAGAIN);
-    /* A nameless sender has no address. */
-    int nameless = socket(AF_UNIX, SOCK_DGRAM, 0);
-    CHECK_EQ(sendto(nameless, "", 0, 0, (struct sockaddr *)&to, size), 0);
-    got = sizeof from;
-    CHECK_EQ(recvfrom(b, buffer, sizeof buffer, 0, (struct sockaddr *)&from, &got), 0);
-    CHECK_EQ(got, 0);
-    CHECK_SYS(close(nameless));
-    CHECK_SYS(close(a));
-    CHECK_SYS(close(b));
-    remove_name("a");
-    remove_name("b");
-}
-
-static void nobody_there(void)
-{
-    struct sockaddr_un to;
-    socklen_t size = name_it(&to, "nobody");
-    int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
-    char byte = 0;
-    CHECK_ERRNO(sendto(fd, &byte, 1, 0, (struct sockaddr *)&to, size), ENOENT);
-    CHECK_ERRNO(connect(fd, (struct sockaddr *)&to, size), ENOENT);
-    CHECK_ERRNO(send(fd, &byte, 1, 0), ENOTCONN);
-    int other = named("nobody");
-    CHECK_SYS(connect(fd, (struct sockaddr *)&to, size));
-    CHECK_EQ(send(fd, &byte, 1, 0), 1);
-    CHECK_SYS(close(other));
-    CHECK_ERRNO(send(fd, &byte, 1, 0), ECONNREFUSED);
-    CHECK_ERRNO(send(fd, &byte, 1, 0), ENOTCONN);
-    CHECK_ERRNO(sendto(fd, &byte, 1, 0, (struct sockaddr *)&to, size), ECONNREFUSED);
-    CHECK_SYS(close(fd));
-    remove_name("nobody");
-}
-
-enum { MESSAGES = 3000 };
-
-static void *send_many(void *arg)
-{
-    int fd = *(int *)arg;
-    for (int i = 0; i < MESSAGES; i++)
-        CHECK_EQ(send(fd, &i, sizeof i, 0), (int)sizeof i);
-    return NULL;
-}
-
-static void *sendto_many(void *arg)
-{
-    struct sockaddr_un to;
-    socklen_t size = name_it(&to, "full");
-    for (int i = 0; i < MESSAGES; i++)
-        CHECK_EQ(sendto(*(int *)arg, &i, sizeof i, 0, (struct sockaddr *)&to, size), (int)sizeof i);
-    return NULL;
-}
-
-static void receive_many(int fd)
-{
-    sleep_ms(30);
-    for (int i = 0; i < MESSAGES; i++) {
-        int number;
-        CHECK_EQ(recv(fd, &number, sizeof number, 0), (int)sizeof number);
-        CHECK_EQ(number, i);
-        if (i % 300 == 0)
-            sleep_ms(1);
+    int fds[2];
+    char bytes[16];
+    pair(fds);
+    CHECK_EQ(send(fds[0], "abc", 3, 0), 3);
+    CHECK_EQ(write(fds[0], "", 0), 0);
+    CHECK_EQ(send(fds[0], "", 0, 0), 0);
+    CHECK_EQ(write(fds[0], "defg", 4), 4);
+    CHECK_EQ(read(fds[1], bytes, 2), 2);
+    for (int i = 0;; i++) {
+        ssize_t n = recv(fds[1], bytes, 16, 0);
+        if (n == 4)
+            break;
+        CHECK_EQ(n, 0);
+        CHECK(i < 3);
     }
-    CHECK_ERRNO(recv(fd, &(int){0}, 4, MSG_DONTWAIT), EAGAIN);
-}
-
-static void a_full_queue_connected(void)
-{
-    struct sockaddr_un to;
-    socklen_t size = name_it(&to, "full");
-    int receiver = named("full"), sender = socket(AF_UNIX, SOCK_DGRAM, 0);
-    CHECK_SYS(connect(sender, (struct sockaddr *)&to, size));
-    pthread_t thread = start(send_many, &sender);
-    receive_many(receiver);
-    join(thread);
-    CHECK_SYS(close(sender));
-    CHECK_SYS(close(receiver));
-    remove_name("full");
-}
-
-/* poll says that an unconnected socket may send although the receiver's queue is full; a sender waits all the same. */
-static void a_full_queue_by_address(void)
-{
-    int receiver = named("full"), sender = socket(AF_UNIX, SOCK_DGRAM, 0);
-    pthread_t thread = start(sendto_many, &sender);
-    receive_many(receiver);
-    join(thread);
-    CHECK_SYS(close(sender));
-    CHECK_SYS(close(receiver));
-    remove_name("full");
-}
-
-static void a_full_queue_and_no_patience(void)
-{
-    struct sockaddr_un to;
-    socklen_t size = name_it(&to, "full");
-    int receiver = named("full"), sender = socket(AF_UNIX, SOCK_DGRAM, 0), count = 0;
-    while (sendto(sender, "x", 1, MSG_DONTWAIT, (struct sockaddr *)&to, size) == 1)
-        count++;
-    CHECK_EQ(errno, EAGAIN);
-    CHECK(count > 0);
-    set_timeout(sender, SO_SNDTIMEO, 40);
     int64_t begun = now_ns();
-    CHECK_ERRNO(sendto(sender, "x", 1, 0, (struct sockaddr *)&to, size), EAGAIN);
-    CHECK_LASTED(begun, 30);
-    CHECK_SYS(connect(sender, (struct sockaddr *)&to, size));
-    begun = now_ns();
-    CHECK_ERRNO(send(sender, "x", 1, 0), EAGAIN);
-    CHECK_LASTED(begun, 30);
-    CHECK_SYS(close(sender));
-    CHECK_SYS(close(receiver));
-    remove_name("full");
+    pthread_t writer = later(30, put_byte, fds[0]);
+    CHECK_EQ(recv(fds[1], bytes, 16, 0), 1);
+    CHECK_LASTED(begun, 25);
+    join(writer);
+    close_pair(fds);
 }
 
-static void *send_one(void *arg)
+enum { SENDERS = 4, EACH = 500 };
+static struct sockaddr_un name;
+static socklen_t name_size;
+
+static void *send_numbers(void *arg)
 {
-    struct sockaddr_un to;
-    socklen_t size = name_it(&to, "full");
-    CHECK_ERRNO(sendto(*(int *)arg, "x", 1, 0, (struct sockaddr *)&to, size), ECONNREFUSED);
+    int numbers[2] = {(int)(intptr_t)arg, 0}, fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+    for (; numbers[1] < EACH; numbers[1]++)
+        CHECK_EQ(sendto(fd, numbers, sizeof numbers, 0, (struct sockaddr *)&name, name_size), (int)sizeof numbers);
+    CHECK_SYS(close(fd));
     return NULL;
 }
 
-static void the_receiver_leaves(void)
+/* The receiver's queue holds a handful: senders that are not connected wait for room as well. */
+static void full_receiver(void)
 {
-    struct sockaddr_un to;
-    socklen_t size = name_it(&to, "full");
-    int receiver = named("full"), sender = socket(AF_UNIX, SOCK_DGRAM, 0);
-    while (sendto(sender, "x", 1, MSG_DONTWAIT, (struct sockaddr *)&to, size) == 1)
-        ;
-    pthread_t thread = start(send_one, &sender);
-    sleep_ms(30);
-    CHECK_SYS(close(receiver));
-    join(thread);
-    CHECK_SYS(close(sender));
-    remove_name("full");
+    char dir[64];
+    int fd = socket(AF_UNIX, SOCK_DGRAM, 0), next[SENDERS] = {0}, numbers[2];
+    pthread_t senders[SENDERS];
+    temp_dir(dir);
+    name = (struct sockaddr_un){.sun_family = AF_UNIX};
+    snprintf(name.sun_path, sizeof name.sun_path, "%s/socket", dir);
+    name_size = sizeof name;
+    CHECK_SYS(bind(fd, (struct sockaddr *)&name, name_size));
+    for (int i = 0; i < SENDERS; i++)
+        senders[i] = start(send_numbers, (void *)(intptr_t)i);
+    sleep_ms(20);
+    for (int i = 0; i < SENDERS * EACH; i++) {
+        CHECK_EQ(recv(fd, numbers, sizeof numbers, 0), (int)sizeof numbers);
+        CHECK_EQ(numbers[1], next[numbers[0]]++);
+    }
+    for (int i = 0; i < SENDERS; i++)
+        join(senders[i]);
+    CHECK_SYS(close(fd));
+    CHECK_SYS(unlink(name.sun_path));
+    CHECK_SYS(rmdir(dir));
 }
 
-static void abstract_names(void)
+static void receiver_goes_away(void)
 {
-    struct sockaddr_un addr = {.sun_family = AF_UNIX}, from;
-    socklen_t size = sizeof(sa_family_t), got = sizeof from;
-    char buffer[8];
-    int a = socket(AF_UNIX, SOCK_DGRAM, 0), b = socket(AF_UNIX, SOCK_DGRAM, 0);
-    CHECK_SYS(bind(a, (struct sockaddr *)&addr, size)); /* the kernel chooses a name */
-    CHECK_SYS(bind(b, (struct sockaddr *)&addr, size));
-    CHECK_SYS(getsockname(a, (struct sockaddr *)&from, &got));
-    CHECK_EQ(got, sizeof(sa_family_t) + 6);
-    CHECK_EQ(from.sun_path[0], 0);
-    CHECK_EQ(sendto(b, "to a", 4, 0, (struct sockaddr *)&from, got), 4);
-    got = sizeof from;
-    CHECK_EQ(recvfrom(a, buffer, 8, 0, (struct sockaddr *)&from, &got), 4);
-    CHECK_EQ(sendto(a, "back", 4, 0, (struct sockaddr *)&from, got), 4);
-    CHECK_EQ(recv(b, buffer, 8, 0), 4);
-    CHECK(memcmp(buffer, "back", 4) == 0);
-    CHECK_SYS(close(a));
-    CHECK_SYS(close(b));
+    int fds[2];
+    char bytes[100] = "";
+    pair(fds);
+    set_nonblock(fds[0], true);
+    while (send(fds[0], bytes, sizeof bytes, 0) > 0)
+        ;
+    CHECK_EQ(errno, EAGAIN);
+    set_nonblock(fds[0], false);
+    pthread_t closer = later(30, close_it, fds[1]);
+    CHECK_ERRNO(send(fds[0], bytes, sizeof bytes, MSG_NOSIGNAL), ECONNREFUSED);
+    join(closer);
+    CHECK_ERRNO(send(fds[0], "x", 1, MSG_NOSIGNAL), ENOTCONN);
+    CHECK_SYS(close(fds[0]));
+}
+
+static void names(void)
+{
+    struct sockaddr_un autobind = {.sun_family = AF_UNIX}, from;
+    socklen_t size = sizeof autobind, from_size = sizeof from;
+    char bytes[16];
+    int receiver = socket(AF_UNIX, SOCK_DGRAM, 0), sender = socket(AF_UNIX, SOCK_DGRAM, 0);
+    CHECK_SYS(bind(receiver, (struct sockaddr *)&autobind, sizeof(sa_family_t)));
+    CHECK_SYS(bind(sender, (struct sockaddr *)&autobind, sizeof(sa_family_t)));
+    CHECK_SYS(getsockname(receiver, (struct sockaddr *)&autobind, &size));
+    CHECK_EQ(sendto(sender, "hi", 2, 0, (struct sockaddr *)&autobind, size), 2);
+    CHECK_EQ(recvfrom(receiver, bytes, 16, 0, (struct sockaddr *)&from, &from_size), 2);
+    CHECK_EQ(from_size, offsetof(struct sockaddr_un, sun_path) + 6);
+    CHECK_EQ(sendto(receiver, "back", 4, 0, (struct sockaddr *)&from, from_size), 4);
+    CHECK_EQ(recv(sender, bytes, 16, 0), 4);
+    CHECK_ERRNO(send(sender, "x", 1, 0), ENOTCONN);
+    CHECK_SYS(close(receiver));
+    CHECK_ERRNO(sendto(sender, "hi", 2, 0, (struct sockaddr *)&autobind, size), ECONNREFUSED);
+    CHECK_SYS(close(sender));
+}
+
+static void too_large(void)
+{
+    int fds[2];
+    static char big[1 << 20];
+    pair(fds);
+    CHECK_ERRNO(send(fds[0], big, sizeof big, 0), EMSGSIZE);
+    close_pair(fds);
+}
+
+static void sequenced_packets(void)
+{
+    int fds[2];
+    char bytes[16];
+    CHECK_SYS(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds));
+    CHECK_EQ(send(fds[0], "abc", 3, 0), 3);
+    CHECK_EQ(send(fds[0], "de", 2, 0), 2);
+    CHECK_EQ(recv(fds[1], bytes, 2, 0), 2);
+    CHECK_EQ(recv(fds[1], bytes, 16, MSG_WAITALL), 2);
+    pthread_t writer = later(20, put_byte, fds[0]);
+    CHECK_EQ(read(fds[1], bytes, 16), 1);
+    join(writer);
+    pthread_t closer = later(20, close_it, fds[0]);
+    CHECK_EQ(recv(fds[1], bytes, 16, 0), 0);
+    join(closer);
+    CHECK_ERRNO(send(fds[1], "x", 1, MSG_NOSIGNAL), EPIPE);
+    CHECK_SYS(close(fds[1]));
 }
 
 int main(void)
 {
-    signal(SIGPIPE, SIG_IGN);
-    temp_dir(directory);
-    RUN(names_and_bounds);
-    RUN(nobody_there);
-    RUN(a_full_queue_connected);
-    RUN(a_full_queue_by_address);
-    RUN(a_full_queue_and_no_patience);
-    RUN(the_receiver_leaves);
-    RUN(abstract_names);
-    CHECK_SYS(rmdir(directory));
+    RUN(boundaries_and_waiting);
+    RUN(full_receiver);
+    RUN(receiver_goes_away);
+    RUN(names);
+    RUN(too_large);
+    RUN(sequenced_packets);
     return 0;
 }
