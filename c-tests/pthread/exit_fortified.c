@@ -1,0 +1,3 @@
+// exit.c as a distribution builds it.
+// cflags: -O2 -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fcf-protection
+#include "exit.c"

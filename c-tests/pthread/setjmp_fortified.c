@@ -1,0 +1,3 @@
+// setjmp.c as a distribution builds it.
+// cflags: -O2 -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fcf-protection
+#include "setjmp.c"
