@@ -7,7 +7,10 @@ use crate::sys::{errno, glibc};
 /// First step: completes the switch that led here.
 pub unsafe extern "C-unwind" fn coroutine_begin(carrier: *mut Carrier, _: *const Coroutine) {
     // SAFETY: every switch hands over the carrier on which it happens.
-    unsafe { sched::finish_switch(carrier) };
+    unsafe {
+        sched::finish_switch(carrier);
+        Carrier::exit(carrier);
+    }
     glibc::facts().ctype_init();
 }
 

@@ -117,14 +117,11 @@ impl Coroutine {
         unsafe { *glibc::facts().tid_of(self.tcb) }
     }
 
-    /// The scheduler that runs the caller.
-    ///
-    /// # Safety
-    /// `self` is the calling coroutine.
+    /// The scheduler on which it runs, or ran last.
     #[inline]
-    pub unsafe fn scheduler(&self) -> &'static Scheduler {
-        // SAFETY: while a coroutine runs, its carrier and that carrier's scheduler are set.
-        unsafe { &*(*self.carrier.get()).scheduler }
+    pub fn home(&self) -> &'static Scheduler {
+        // SAFETY: set when the coroutine was made; schedulers live as long as the process.
+        unsafe { &*self.home.load(Ordering::Relaxed) }
     }
 
     /// Called once, after its stack was left for good: wakes the joiner or frees the slot.

@@ -1,6 +1,6 @@
 //! Counters: written by the schedulers, read here.
 
-use crate::sched::start;
+use crate::sched::{monitor, spare, start};
 use crate::sys::report::report;
 
 /// A snapshot of the counters, as `preloom.h` declares it.
@@ -21,6 +21,10 @@ pub struct Stats {
     pub events: u64,
     /// Coroutines that moved to an idle scheduler.
     pub steals: u64,
+    /// Schedulers that moved to another carrier because theirs was stuck.
+    pub handoffs: u64,
+    /// Kernel threads that are carriers.
+    pub carriers: u64,
 }
 
 /// The counters now. They are read one after the other while others count on.
@@ -29,6 +33,8 @@ pub fn snapshot() -> Stats {
         workers: start::schedulers().len() as u64,
         created: start::created(),
         live: start::live() as u64,
+        handoffs: monitor::handoffs(),
+        carriers: spare::threads() as u64,
         ..Stats::default()
     };
     for scheduler in start::schedulers() {
@@ -44,13 +50,16 @@ pub fn snapshot() -> Stats {
 pub fn print() {
     let stats = snapshot();
     report!(
-        "stats: workers={} coroutines={} live={} switches={} polls={} events={} steals={}",
+        "stats: workers={} coroutines={} live={} switches={} polls={} events={} steals={} \
+         handoffs={} carriers={}",
         stats.workers,
         stats.created,
         stats.live,
         stats.switches,
         stats.polls,
         stats.events,
-        stats.steals
+        stats.steals,
+        stats.handoffs,
+        stats.carriers
     );
 }

@@ -32,8 +32,7 @@ fn register(coroutine: &Coroutine, fd: i32, entry: &Entry, state: &mut State) ->
     if registered.is_some() && state.known {
         return Ok(());
     }
-    // SAFETY: it is the calling coroutine.
-    let epoll = registered.unwrap_or_else(|| unsafe { coroutine.scheduler() }.epoll);
+    let epoll = registered.unwrap_or_else(|| coroutine.home().epoll);
     let mut event = libc::epoll_event {
         events: EVENTS as u32,
         u64: fd as u32 as u64 | (entry.generation() as u64) << 32,

@@ -3,16 +3,41 @@
 //! Each turn: expired deadlines → ready; inbox → ready; run a batch; then epoll, with timeout 0 if
 //! something is ready, else until the earliest deadline. When there is nothing to run, nothing to
 //! steal and no deadline, the carrier sleeps for ever.
+//!
+//! **Ownership.** A carrier may be stuck inside one coroutine: in a system call that we did not hook, in a
+//! lock of libc, in a computation. Then the monitor gives its scheduler to another carrier; the coroutine
+//! goes on as the kernel thread that it now has to itself, and joins a scheduler again at its next park.
+//! The two sides agree as in Dekker's algorithm:
+//!
+//! ```text
+//! coroutine, entering the runtime        monitor
+//!   inside := 1                            ownership: OWNED → CLAIMED
+//!   (light barrier)                        (heavy barrier: membarrier)
+//!   ownership = OWNED? go on               inside = 0?  ownership := LOST, the scheduler is free
+//!   CLAIMED? wait for the verdict          inside = 1?  ownership := OWNED, try again later
+//!   LOST?    do without a scheduler
+//! ```
+//!
+//! The coroutine's side is two plain memory operations; `membarrier` makes the compiler barrier there as
+//! good as a fence. Where the kernel does not offer it, the coroutine's side uses a fence.
 
-use super::{Post, Scheduler, finish_switch, start, timers::NEVER};
+use super::{Post, Scheduler, finish_switch, monitor, spare, start, timers::NEVER};
 use crate::coroutine::Coroutine;
-use crate::reactor;
+use crate::reactor::epoll::EventBuffer;
 use crate::sys::{glibc, time};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence, fence};
 
-/// A kernel thread that runs a scheduler. Lives on that thread's stack.
+const OWNED: u32 = 0;
+const CLAIMED: u32 = 1;
+const LOST: u32 = 2;
+
+/// `membarrier` is not to be had: the coroutine's side needs a fence of its own.
+static SYMMETRIC: AtomicBool = AtomicBool::new(false);
+
+/// A kernel thread that runs, or could run, a scheduler. Never freed: the monitor may look at it.
+#[repr(align(64))]
 pub struct Carrier {
-    /// The scheduler that it runs.
+    /// The scheduler that it runs, or ran last.
     pub scheduler: *const Scheduler,
     /// Its own context while a coroutine runs.
     pub context: usize,
@@ -22,76 +47,202 @@ pub struct Carrier {
     pub post: Post,
     /// The coroutine whose stack was left last.
     pub left: *const Coroutine,
+    /// 1 while it is in code that touches its scheduler.
+    inside: AtomicU32,
+    ownership: AtomicU32,
+    /// Where it sleeps while it is spare; see [`spare`].
+    pub(super) call: AtomicU32,
+    /// Next in the list of spare carriers.
+    pub(super) next: AtomicPtr<Carrier>,
 }
 
-/// Runs a scheduler for ever on the calling kernel thread.
-pub fn run(scheduler: &'static Scheduler) -> ! {
-    let mut carrier = Carrier {
-        scheduler,
-        context: 0,
-        tcb: glibc::thread_pointer() as usize,
-        post: Post::Nothing,
-        left: core::ptr::null(),
+impl Carrier {
+    /// A carrier for `scheduler`, before its thread has started.
+    pub(super) fn new(scheduler: *const Scheduler) -> Self {
+        Self {
+            scheduler,
+            context: 0,
+            tcb: 0,
+            post: Post::Nothing,
+            left: core::ptr::null(),
+            inside: AtomicU32::new(1),
+            ownership: AtomicU32::new(OWNED),
+            call: AtomicU32::new(0),
+            next: AtomicPtr::new(core::ptr::null_mut()),
+        }
+    }
+
+    /// Gives a scheduler to a carrier that has none. Only by whoever took both.
+    ///
+    /// # Safety
+    /// The carrier is spare, or its thread has not started.
+    pub(super) unsafe fn assign(this: *mut Self, scheduler: &'static Scheduler) {
+        // SAFETY: nobody else touches a spare carrier.
+        unsafe {
+            (*this).scheduler = scheduler;
+            (*this).inside.store(1, Ordering::Relaxed);
+            (*this).ownership.store(OWNED, Ordering::Release);
+        }
+        scheduler.carrier.store(this, Ordering::Release);
+    }
+
+    /// Enters code that touches the scheduler; `None` if it was taken away. In both cases followed by
+    /// [`Self::exit`], or by a switch, after which [`finish_switch`] exits.
+    ///
+    /// # Safety
+    /// `this` is the carrier of this kernel thread, which runs a coroutine.
+    #[inline]
+    pub unsafe fn enter(this: *mut Self) -> Option<&'static Scheduler> {
+        // SAFETY: the caller's promise; carriers are never freed.
+        let carrier = unsafe { &*this };
+        carrier.inside.store(1, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        if SYMMETRIC.load(Ordering::Relaxed) {
+            fence(Ordering::SeqCst);
+        }
+        loop {
+            match carrier.ownership.load(Ordering::Acquire) {
+                // SAFETY: an owned scheduler is set and lives for ever.
+                OWNED => return Some(unsafe { &*carrier.scheduler }),
+                LOST => return None,
+                // The monitor is about to see that we are inside, or to say that we lost it.
+                _ => core::hint::spin_loop(),
+            }
+        }
+    }
+
+    /// Leaves what [`Self::enter`] entered.
+    ///
+    /// # Safety
+    /// As `enter`.
+    #[inline]
+    pub unsafe fn exit(this: *mut Self) {
+        // SAFETY: as in `enter`. Release: the monitor that sees 0 sees what was done inside.
+        unsafe { (*this).inside.store(0, Ordering::Release) };
+    }
+
+    /// Tries to take the scheduler away from the carrier. Only by the monitor.
+    pub(super) fn take(&self) -> bool {
+        if self
+            .ownership
+            .compare_exchange(OWNED, CLAIMED, Ordering::AcqRel, Ordering::Relaxed)
+            .is_err()
+        {
+            return false;
+        }
+        heavy_barrier();
+        let taken = self.inside.load(Ordering::Acquire) == 0;
+        self.ownership.store(if taken { LOST } else { OWNED }, Ordering::Release);
+        taken
+    }
+
+    fn is_lost(&self) -> bool {
+        self.ownership.load(Ordering::Acquire) == LOST
+    }
+}
+
+/// MEMBARRIER_CMD_* of the kernel.
+const PRIVATE_EXPEDITED: usize = 1 << 3;
+const REGISTER_PRIVATE_EXPEDITED: usize = 1 << 4;
+
+/// To be called before carriers run.
+pub(super) fn prepare_barriers() {
+    // SAFETY: changes nothing but how the kernel orders memory.
+    let registered =
+        unsafe { crate::sys::linux::syscall!(membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) };
+    SYMMETRIC.store(registered.is_err(), Ordering::SeqCst);
+}
+
+fn heavy_barrier() {
+    fence(Ordering::SeqCst);
+    if !SYMMETRIC.load(Ordering::Relaxed) {
+        // SAFETY: as above.
+        let _ = unsafe { crate::sys::linux::syscall!(membarrier, PRIVATE_EXPEDITED, 0, 0) };
+    }
+}
+
+/// Runs the carrier's loop on the calling kernel thread: its scheduler's, then, whenever that was taken
+/// away, the next one's that it is given. Returns when there are spare carriers enough.
+///
+/// # Safety
+/// `carrier` belongs to this thread and has a scheduler.
+pub(super) unsafe fn run(carrier: *mut Carrier) {
+    let mut events = EventBuffer::new();
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*carrier).tcb = glibc::thread_pointer() as usize;
+        loop {
+            turn(carrier, &mut events);
+            if (*carrier).is_lost() && !spare::wait(carrier) {
+                return;
+            }
+        }
+    }
+}
+
+/// One turn of the loop.
+unsafe fn turn(carrier: *mut Carrier, events: &mut EventBuffer) {
+    // SAFETY: the carrier is ours and owns its scheduler.
+    let scheduler = unsafe { &*(*carrier).scheduler };
+    scheduler.refill_budget();
+    expire(scheduler);
+    scheduler.drain_inbox();
+    if let Some(coroutine) = scheduler.next_ready() {
+        // SAFETY: as above.
+        unsafe {
+            resume(carrier, coroutine);
+            if (*carrier).is_lost() {
+                return;
+            }
+        }
+    }
+    let timeout = if scheduler.has_ready() {
+        Some(0)
+    } else {
+        match sleep_limit(scheduler) {
+            Some(limit) => limit,
+            None => return,
+        }
     };
-    let mut events = reactor::epoll::EventBuffer::new();
-    loop {
-        scheduler.refill_budget();
-        expire(scheduler);
-        scheduler.drain_inbox();
-        if let Some(coroutine) = scheduler.next_ready() {
-            resume(&mut carrier, coroutine);
+    let count = events.wait(scheduler.epoll, timeout);
+    scheduler.counters.polls.add(1);
+    if timeout != Some(0) {
+        end_sleep(scheduler);
+    }
+    scheduler.counters.events.add(count as u64);
+    events.dispatch(count, |coroutine| scheduler.push_ready(coroutine));
+    if timeout != Some(0) {
+        // Woken for a reason of its own or to steal: look around before the next sleep.
+        if !scheduler.has_ready() {
+            scheduler.steal(start::schedulers());
         }
-        let timeout = if scheduler.has_ready() {
-            Some(0)
-        } else {
-            match sleep_limit(scheduler) {
-                Some(limit) => limit,
-                None => continue,
-            }
-        };
-        let count = events.wait(scheduler.epoll, timeout);
-        scheduler.counters.polls.add(1);
-        if timeout != Some(0) {
-            scheduler.sleeping.store(false, Ordering::Relaxed);
-            scheduler.leave_idle();
-        }
-        scheduler.counters.events.add(count as u64);
-        events.dispatch(count, |coroutine| scheduler.push_ready(coroutine));
-        if timeout != Some(0) {
-            // Woken for a reason of its own or to steal: look around before the next sleep.
-            if !scheduler.has_ready() {
-                scheduler.steal(start::schedulers());
-            }
-            scheduler.woken_has_looked();
-        }
+        scheduler.woken_has_looked();
     }
 }
 
 /// How long the carrier may sleep (`None` inside: for ever), after it has announced that it will; or
 /// nothing if there is something to do.
 fn sleep_limit(scheduler: &'static Scheduler) -> Option<Option<u64>> {
-    let earliest = scheduler.timers.earliest();
-    let limit = if earliest == NEVER {
-        None
-    } else {
-        let now = time::now();
-        if earliest <= now {
-            return None;
-        }
-        Some(earliest - now)
-    };
     scheduler.enter_idle();
+    // The order matters: those who push, or set an earlier deadline, look at `sleeping` afterwards.
     if !scheduler.prepare_sleep() {
         scheduler.leave_idle();
         return None;
     }
-    // Those who pushed before they could see that we are idle are seen here.
-    if scheduler.steal(start::schedulers()) {
-        scheduler.sleeping.store(false, Ordering::Relaxed);
-        scheduler.leave_idle();
+    let earliest = scheduler.timers.earliest();
+    let now = if earliest == NEVER { 0 } else { time::now() };
+    // Those who pushed before they could see that we are idle are seen by this look around.
+    if earliest <= now || scheduler.steal(start::schedulers()) {
+        end_sleep(scheduler);
         return None;
     }
-    Some(limit)
+    Some((earliest != NEVER).then(|| earliest - now))
+}
+
+fn end_sleep(scheduler: &'static Scheduler) {
+    scheduler.sleeping.store(false, Ordering::Relaxed);
+    scheduler.leave_idle();
+    monitor::somebody_runs();
 }
 
 fn expire(scheduler: &'static Scheduler) {
@@ -106,8 +257,7 @@ fn expire(scheduler: &'static Scheduler) {
 }
 
 /// Runs a coroutine; returns when one finds nothing else to run.
-fn resume(carrier: &mut Carrier, coroutine: &'static Coroutine) {
-    let carrier = &raw mut *carrier;
+unsafe fn resume(carrier: *mut Carrier, coroutine: &'static Coroutine) {
     coroutine.carrier.set(carrier);
     // SAFETY: the coroutine was taken from a ready queue: its context is saved and ours alone.
     unsafe {

@@ -15,8 +15,10 @@
 //!   `sleeping`, then looks at the inbox; both with a sequentially consistent fence between.
 
 pub mod carrier;
+pub mod monitor;
 pub mod park;
 pub mod ready;
+pub mod spare;
 pub mod start;
 pub mod timers;
 
@@ -65,6 +67,10 @@ pub struct Scheduler {
     inbox: AtomicPtr<Coroutine>,
     /// The carrier sleeps in epoll, or is about to.
     sleeping: AtomicBool,
+    /// The carrier that runs it.
+    carrier: AtomicPtr<Carrier>,
+    /// What the monitor saw of its progress at its last look.
+    seen_progress: AtomicU64,
     /// Coroutines that call it home and have not ended, for the choice at creation.
     pub live: AtomicUsize,
     /// Coroutines that may still run before the loop gets its turn.
@@ -118,6 +124,8 @@ impl Scheduler {
             timers: Timers::new(),
             inbox: AtomicPtr::new(core::ptr::null_mut()),
             sleeping: AtomicBool::new(false),
+            carrier: AtomicPtr::new(core::ptr::null_mut()),
+            seen_progress: AtomicU64::new(u64::MAX),
             live: AtomicUsize::new(0),
             budget: Cell::new(BATCH),
             counters: Counters::default(),
@@ -136,11 +144,30 @@ impl Scheduler {
                 Err(now) => head = now,
             }
         }
-        // Pairs with the fence in `prepare_sleep`: either we see `sleeping`, or it sees the inbox.
+        self.wake_if_sleeping();
+    }
+
+    /// Ends the carrier's sleep after something was put where it looks before it sleeps.
+    fn wake_if_sleeping(&self) {
+        // Pairs with the fence in `prepare_sleep`: either we see `sleeping`, or it sees what we did.
         fence(Ordering::SeqCst);
-        if self.sleeping.load(Ordering::Relaxed) && self.sleeping.swap(false, Ordering::AcqRel) {
+        if self.is_sleeping() && self.sleeping.swap(false, Ordering::AcqRel) {
             self.ring();
         }
+    }
+
+    /// Whether the carrier sleeps in epoll, or is about to.
+    fn is_sleeping(&self) -> bool {
+        self.sleeping.load(Ordering::Relaxed)
+    }
+
+    /// Whether something waits for the carrier's attention.
+    fn has_work(&self) -> bool {
+        self.has_ready()
+            || !self.inbox.load(Ordering::Relaxed).is_null()
+            || (self.timers.earliest() != timers::NEVER
+                && self.timers.earliest() <= crate::sys::time::now())
+            || crate::posix::attempt::poll_now(self.epoll, libc::POLLIN) == Ok(true)
     }
 
     /// Ends the sleep in epoll.
@@ -187,16 +214,50 @@ impl Scheduler {
     }
 }
 
-/// Makes a claimed coroutine ready: on the caller's scheduler if the caller is a coroutine (those who
-/// talk to each other end up together), else on the one where it last ran.
+/// Makes a claimed coroutine ready: on the caller's scheduler if the caller is a coroutine that has one
+/// (those who talk to each other end up together), else on the one where it last ran.
 pub fn make_ready(coroutine: &'static Coroutine) {
-    match Coroutine::current() {
-        // SAFETY: it is the calling coroutine.
-        Some(current) => unsafe { current.scheduler() }.push_ready(coroutine),
-        None => {
-            // SAFETY: set when the coroutine was made; schedulers live as long as the process.
-            unsafe { &*coroutine.home.load(Ordering::Relaxed) }.submit(coroutine);
+    enqueue(coroutine, None);
+}
+
+/// Makes a claimed or new coroutine ready on `target`; `None`: as [`make_ready`].
+fn enqueue(coroutine: &'static Coroutine, target: Option<&'static Scheduler>) {
+    if let Some(current) = Coroutine::current() {
+        let carrier = current.carrier.get();
+        // SAFETY: the caller runs on this carrier; no switch happens in between.
+        let done = unsafe {
+            let own = Carrier::enter(carrier)
+                .filter(|own| target.is_none_or(|target| core::ptr::eq(*own, target)));
+            if let Some(own) = own {
+                own.push_ready(coroutine);
+            }
+            Carrier::exit(carrier);
+            own.is_some()
+        };
+        if done {
+            return;
         }
+    }
+    target.unwrap_or_else(|| coroutine.home()).submit(coroutine);
+}
+
+/// Bounds the wait of the calling coroutine, which is armed.
+fn bound(coroutine: &Coroutine, deadline: u64) {
+    let home = coroutine.home();
+    let is_earliest = home.timers.insert(coroutine, deadline);
+    if !is_earliest {
+        return;
+    }
+    let carrier = coroutine.carrier.get();
+    // SAFETY: the caller runs on this carrier; no switch happens in between.
+    let owned = unsafe {
+        let owned = Carrier::enter(carrier).is_some();
+        Carrier::exit(carrier);
+        owned
+    };
+    if !owned {
+        // Another carrier runs the scheduler and may sleep until a later deadline.
+        home.wake_if_sleeping();
     }
 }
 
@@ -204,12 +265,12 @@ pub fn make_ready(coroutine: &'static Coroutine) {
 #[inline]
 pub fn leave(coroutine: &Coroutine, post: Post) {
     let carrier = coroutine.carrier.get();
-    // SAFETY: a running coroutine's carrier is alive and used by this kernel thread alone.
+    // SAFETY: a running coroutine's carrier is that of this kernel thread, which alone uses it.
     unsafe {
-        let scheduler = &*(*carrier).scheduler;
+        let scheduler = Carrier::enter(carrier);
         (*carrier).post = post;
         (*carrier).left = &raw const *coroutine;
-        let now_on = match scheduler.next_ready() {
+        let now_on = match scheduler.and_then(Scheduler::next_ready) {
             Some(next) => {
                 next.carrier.set(carrier);
                 next.home.store((*carrier).scheduler.cast_mut(), Ordering::Relaxed);
@@ -227,7 +288,9 @@ pub fn leave(coroutine: &Coroutine, post: Post) {
                 carrier as usize,
             ),
         };
-        finish_switch(now_on as *mut Carrier);
+        let carrier = now_on as *mut Carrier;
+        finish_switch(carrier);
+        Carrier::exit(carrier);
     }
 }
 
@@ -239,17 +302,22 @@ pub fn leave(coroutine: &Coroutine, post: Post) {
 pub unsafe fn finish_switch(carrier: *mut Carrier) {
     // SAFETY: the carrier is ours; the coroutine that was left stays alive until it is published here.
     unsafe {
-        let scheduler = &*(*carrier).scheduler;
         let left = (*carrier).left;
-        match core::mem::replace(&mut (*carrier).post, Post::Nothing) {
-            Post::Nothing => {}
-            Post::Park => {
-                if !(*left).wake.complete_park() {
-                    scheduler.push_ready(&*left);
-                }
+        let post = core::mem::replace(&mut (*carrier).post, Post::Nothing);
+        let again = match post {
+            Post::Nothing => false,
+            Post::Park => !(*left).wake.complete_park(),
+            Post::Yield => true,
+            Post::Exit => {
+                (*left).finish_exit();
+                false
             }
-            Post::Yield => scheduler.push_ready(&*left),
-            Post::Exit => (*left).finish_exit(),
+        };
+        if again {
+            match Carrier::enter(carrier) {
+                Some(scheduler) => scheduler.push_ready(&*left),
+                None => (*left).home().submit(&*left),
+            }
         }
     }
 }

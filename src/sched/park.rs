@@ -11,8 +11,7 @@ use crate::coroutine::wake::Reason;
 #[inline]
 pub fn park(coroutine: &Coroutine, deadline: Option<u64>) -> Reason {
     if let Some(deadline) = deadline {
-        // SAFETY: it is the calling coroutine.
-        unsafe { coroutine.scheduler() }.timers.insert(coroutine, deadline);
+        super::bound(coroutine, deadline);
     }
     if !coroutine.wake.is_woken() {
         leave(coroutine, Post::Park);

@@ -1,12 +1,13 @@
 //! Start of the runtime at the first `pthread_create`, choice of a scheduler for each new coroutine,
 //! and what happens when the last one ends.
 
-use super::{Scheduler, carrier};
+use super::{Scheduler, carrier, monitor, spare};
 use crate::config;
 use crate::coroutine::{Coroutine, Start, life, stack};
 use crate::sys::errno::{Errno, Result};
 use crate::sys::linux::{self, syscall};
-use crate::sys::{glibc, real, spin::SpinLock};
+use crate::sys::report::report;
+use crate::sys::{glibc, spin::SpinLock};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
@@ -81,13 +82,7 @@ pub fn spawn(
     scheduler.live.fetch_add(1, Ordering::Relaxed);
     coroutine.home.store((&raw const *scheduler).cast_mut(), Ordering::Relaxed);
     coroutine.born_on.set(scheduler);
-    match Coroutine::current() {
-        // SAFETY: it is the calling coroutine.
-        Some(current) if core::ptr::eq(unsafe { current.scheduler() }, scheduler) => {
-            scheduler.push_ready(coroutine);
-        }
-        _ => scheduler.submit(coroutine),
-    }
+    super::enqueue(coroutine, Some(scheduler));
     Ok(coroutine)
 }
 
@@ -102,18 +97,12 @@ fn choose() -> &'static Scheduler {
         }
     }
     if let Some(current) = Coroutine::current() {
-        // SAFETY: it is the calling coroutine.
-        let own = unsafe { current.scheduler() };
+        let own = current.home();
         if own.live.load(Ordering::Relaxed) <= best.live.load(Ordering::Relaxed) + SLACK {
             return own;
         }
     }
     best
-}
-
-extern "C-unwind" fn carrier_main(scheduler: *mut c_void) -> *mut c_void {
-    // SAFETY: `start_runtime` passes a scheduler, which lives for ever.
-    carrier::run(unsafe { &*scheduler.cast::<Scheduler>() })
 }
 
 /// Makes schedulers and carriers, once.
@@ -132,13 +121,15 @@ fn start_runtime() -> Result<()> {
         // SAFETY: inside the mapping, aligned by it.
         unsafe { memory.add(index).write(scheduler) };
     }
+    carrier::prepare_barriers();
+    spare::note_mask();
     COUNT.store(count, Ordering::Relaxed);
     SCHEDULERS.store(memory, Ordering::Release);
     crate::init::runtime_starts();
     for index in 0..count {
         // SAFETY: initialised above.
         let scheduler = unsafe { memory.add(index) };
-        if start_carrier(scheduler).is_err() {
+        if spare::start_thread(scheduler).is_err() {
             if index == 0 {
                 SCHEDULERS.store(core::ptr::null_mut(), Ordering::Release);
                 return Err(Errno(libc::EAGAIN));
@@ -147,6 +138,12 @@ fn start_runtime() -> Result<()> {
             COUNT.store(index, Ordering::Relaxed);
             break;
         }
+    }
+    if monitor::start().is_err() {
+        report!(
+            "no kernel thread for the monitor: a thread that blocks in a call that is not hooked will \
+             hold up others. Raise the limit on processes (ulimit -u)"
+        );
     }
     Ok(())
 }
@@ -183,23 +180,6 @@ fn raise(descriptor: i32) -> i32 {
             Err(_) => descriptor,
         }
     }
-}
-
-fn start_carrier(scheduler: *mut Scheduler) -> Result<()> {
-    const STACK: usize = 256 << 10;
-    // SAFETY: all objects are initialised by the calls that need them. `pthread_attr_*` are either
-    // not exported by us or pass through.
-    let code = unsafe {
-        let mut attr = core::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
-        libc::pthread_attr_init(attr.as_mut_ptr());
-        libc::pthread_attr_setstacksize(attr.as_mut_ptr(), STACK);
-        libc::pthread_attr_setdetachstate(attr.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED);
-        let mut thread = 0;
-        let code = real::pthread_create(&mut thread, attr.as_ptr(), carrier_main, scheduler.cast());
-        libc::pthread_attr_destroy(attr.as_mut_ptr());
-        code
-    };
-    if code == 0 { Ok(()) } else { Err(Errno(code)) }
 }
 
 /// The calling coroutine has run everything that belongs to its life.
@@ -248,5 +228,8 @@ pub unsafe fn reset_after_fork() {
     MAIN_EXITED.store(false, Ordering::Relaxed);
     super::ready::reset();
     // SAFETY: the child is alone.
-    unsafe { START.reset(()) };
+    unsafe {
+        START.reset(());
+        spare::reset_after_fork();
+    }
 }

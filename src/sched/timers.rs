@@ -71,8 +71,8 @@ impl Timers {
         self.earliest.load(Ordering::Relaxed)
     }
 
-    /// Bounds the wait of the calling coroutine, which is armed and runs on this scheduler.
-    pub fn insert(&self, coroutine: &Coroutine, deadline: u64) {
+    /// Bounds the wait of the calling coroutine, which is armed. True if no deadline here is earlier.
+    pub fn insert(&self, coroutine: &Coroutine, deadline: u64) -> bool {
         let node = &coroutine.timer;
         let mut tree = self.tree.lock();
         tree.sequence += 1;
@@ -80,9 +80,11 @@ impl Timers {
         node.tree.set(&raw const *self);
         // SAFETY: the node lives inside the coroutine, which takes it out before its wait ends.
         tree.nodes.insert(unsafe { UnsafeRef::from_raw(&raw const *node) });
-        if deadline < self.earliest.load(Ordering::Relaxed) {
+        let is_earliest = deadline < self.earliest.load(Ordering::Relaxed);
+        if is_earliest {
             self.earliest.store(deadline, Ordering::Relaxed);
         }
+        is_earliest
     }
 
     /// Takes the calling coroutine out of the tree that it is in, if it still is.
