@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 
-enum { WORKERS = 4, ROUNDS = 1500, KINDS = 9, ENDS = 6 };
+enum { WORKERS = 4, ROUNDS = 800, KINDS = 9, ENDS = 6 };
 
 /* A worker and its partner; the worker names a descriptor, the partner makes the worker's one readable. */
 struct worker {

@@ -74,6 +74,20 @@ static void ends_come_and_go(void)
     remove_fifo();
 }
 
+/* Without a writer a blocking read is at the end, though poll does not say so before there ever was one. */
+static void never_a_writer(void)
+{
+    char byte;
+    make_fifo();
+    int reads = open(path, O_RDONLY | O_NONBLOCK);
+    struct pollfd watch = {reads, POLLIN, 0};
+    set_nonblock(reads, false);
+    CHECK_EQ(poll(&watch, 1, 0), 0);
+    CHECK_EQ(read(reads, &byte, 1), 0);
+    CHECK_SYS(close(reads));
+    remove_fifo();
+}
+
 static void polled(void)
 {
     char byte;
@@ -116,6 +130,7 @@ int main(void)
     RUN(both_ends_in_one);
     RUN(a_big_write_is_complete);
     RUN(ends_come_and_go);
+    RUN(never_a_writer);
     RUN(polled);
     RUN(several_readers);
     return 0;

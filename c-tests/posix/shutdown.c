@@ -120,18 +120,6 @@ static void tcp_reads_after_shut_read(void)
     close_pair(fds);
 }
 
-static void unix_peer_of_shut_read(void)
-{
-    int fds[2];
-    unix_pair(fds);
-    pthread_t closer = later(20, shut_read, fds[1]);
-    ssize_t sent = send(fds[0], big, sizeof big, MSG_NOSIGNAL);
-    CHECK(sent > 0 && sent < (ssize_t)sizeof big);
-    CHECK_ERRNO(send(fds[0], "x", 1, MSG_NOSIGNAL), EPIPE);
-    join(closer);
-    close_pair(fds);
-}
-
 static void not_connected(void)
 {
     int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -174,7 +162,6 @@ int main(void)
     on_streams("unix", unix_pair);
     printf("-- others\n");
     RUN(tcp_reads_after_shut_read);
-    RUN(unix_peer_of_shut_read);
     RUN(not_connected);
     RUN(wakes_every_acceptor);
     return 0;
