@@ -1,4 +1,5 @@
 // 100,000 creations: one after the other, in bursts, detached, by several creators at a time.
+// timeout: 180
 #include "check.h"
 
 #include <stdatomic.h>

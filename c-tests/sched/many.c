@@ -1,4 +1,5 @@
 // 10,000 threads alive at once: asleep, waiting on a condition, on a semaphore and on a mutex; all come back.
+// timeout: 180
 #include "check.h"
 
 #include <semaphore.h>
