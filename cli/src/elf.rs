@@ -43,7 +43,7 @@ pub fn check(program: &Path, file: &File) -> Result<(), Failure> {
     let Some(loader) = loader else { return cannot(STATIC) };
     if loader.file_name() != Some(OsStr::new(LOADER)) {
         return cannot(&format!(
-            "uses another libc (its loader is {}); preloom needs a program built for glibc",
+            "is built for another libc (its loader is {}); preloom needs a program built for glibc",
             loader.display()
         ));
     }

@@ -1,7 +1,7 @@
 //! Programs that gain rights when they start: the loader ignores `LD_PRELOAD` for them.
 
 use crate::failure::{Failure, NOT_EXECUTABLE};
-use rustix::fs::{Mode, StatVfsMountFlags, fgetxattr, fstat, fstatvfs};
+use rustix::fs::{Mode, StatVfsMountFlags, fgetxattr_query, fstat, fstatvfs};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid, getgid, getuid};
 use rustix::thread::no_new_privs;
@@ -30,7 +30,7 @@ pub fn check(program: &Path, file: &File) -> Result<(), Failure> {
         return Ok(());
     }
     let owner = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
-    let has_capabilities = fgetxattr(file, CAPABILITIES, &mut [0_u8; 0]).is_ok_and(|size| size > 0);
+    let has_capabilities = fgetxattr_query(file, CAPABILITIES).is_ok_and(|size| size > 0);
     let gain =
         gain(Mode::from_raw_mode(stat.st_mode), owner, (getuid(), getgid()), has_capabilities);
     let (what, remedy) = match gain {
