@@ -253,6 +253,62 @@ unsafe extern "C-unwind" {
     fn _Unwind_Resume(exception: *mut core::ffi::c_void) -> !;
 }
 
+/// Copies `size` bytes; false if a page was not there. The handler of SIGSEGV sends a fault in here to the
+/// end, as the kernel's exception table does for its own copies.
+///
+/// # Safety
+/// One side is valid for `size` bytes; the other is the program's.
+#[unsafe(naked)]
+pub unsafe extern "C" fn copy_user(
+    to: *mut core::ffi::c_void,
+    from: *const core::ffi::c_void,
+    size: usize,
+) -> bool {
+    naked_asm!(
+        ".cfi_startproc",
+        "mov rcx, rdx",
+        ".globl preloom_copy_start",
+        ".hidden preloom_copy_start",
+        "preloom_copy_start:",
+        "rep movsb",
+        ".globl preloom_copy_end",
+        ".hidden preloom_copy_end",
+        "preloom_copy_end:",
+        "mov eax, 1",
+        "ret",
+        ".globl preloom_copy_fault",
+        ".hidden preloom_copy_fault",
+        "preloom_copy_fault:",
+        "xor eax, eax",
+        "ret",
+        ".cfi_endproc",
+    )
+}
+
+/// If the fault happened in [`copy_user`], lets it go on there as failed.
+///
+/// # Safety
+/// `context` is what the kernel gave to the handler of SIGSEGV.
+pub unsafe fn fix_copy_fault(context: *mut libc::ucontext_t) -> bool {
+    let (start, end, fault): (usize, usize, usize);
+    // SAFETY: loads three addresses.
+    unsafe {
+        core::arch::asm!(
+            "lea {0}, [rip + preloom_copy_start]",
+            "lea {1}, [rip + preloom_copy_end]",
+            "lea {2}, [rip + preloom_copy_fault]",
+            out(reg) start, out(reg) end, out(reg) fault,
+            options(nostack, nomem, preserves_flags)
+        );
+        let ip = &mut (*context).uc_mcontext.gregs[libc::REG_RIP as usize];
+        if (start..end).contains(&(*ip as usize)) {
+            *ip = fault as i64;
+            return true;
+        }
+    }
+    false
+}
+
 // The precompiled `core` names Rust's personality routine, which `std` would define. No frame of ours
 // has anything to clean up: "continue unwinding" (8). Hidden, so that it never takes the place of the
 // one in a program written in Rust.

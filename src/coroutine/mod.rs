@@ -67,6 +67,8 @@ pub struct Coroutine {
     pub stack: Cell<(usize, usize)>,
     /// Guard size to be reported by `pthread_getattr_np`.
     pub guard_size: Cell<usize>,
+    /// Its `sigaltstack`.
+    pub alternate_stack: Cell<Option<libc::stack_t>>,
     /// Start routine and its argument.
     pub start: Cell<(Option<Start>, *mut c_void)>,
     /// What `pthread_join` gives.

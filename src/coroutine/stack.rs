@@ -218,6 +218,7 @@ fn build(slot: Slot) -> Result<&'static Coroutine> {
             slot,
             stack: Cell::new((0, 0)),
             guard_size: Cell::new(0),
+            alternate_stack: Cell::new(None),
             start: Cell::new((None, core::ptr::null_mut())),
             result: Cell::new(core::ptr::null_mut()),
             has_result: Cell::new(false),
@@ -256,6 +257,7 @@ fn renew(coroutine: &Coroutine) {
     }
     coroutine.life.store(0, Ordering::Relaxed);
     coroutine.has_result.set(false);
+    coroutine.alternate_stack.set(None);
     coroutine.result.set(core::ptr::null_mut());
 }
 

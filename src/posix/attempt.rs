@@ -44,14 +44,15 @@ impl<'a> Call<'a> {
     /// Parks until the descriptor may be ready.
     ///
     /// # Errors
-    /// EAGAIN: it is non-blocking, or its timeout passed; EBADF: it was closed meanwhile.
+    /// EAGAIN: its timeout passed; EBADF: it was closed meanwhile.
     pub fn wait(&mut self) -> Result<Next> {
         let deadline = match self.deadline {
             Some(deadline) => deadline,
             None => {
                 let modes = wait::modes(self.fd, self.entry);
                 if modes.nonblocking {
-                    return Err(AGAIN);
+                    // The kernel's own answer, which does not wait.
+                    return Ok(Next::Block);
                 }
                 let timeout = modes.timeouts[self.direction as usize];
                 *self.deadline.insert((timeout != 0).then(|| time::after(timeout)))
@@ -62,6 +63,13 @@ impl<'a> Call<'a> {
             Outcome::Timeout => Err(AGAIN),
             Outcome::Closed => Err(Errno(libc::EBADF)),
             Outcome::Unpollable => Ok(Next::Block),
+        }
+    }
+
+    fn poll_events(&self) -> i16 {
+        match self.direction {
+            Direction::Read => libc::POLLIN | libc::POLLRDHUP,
+            Direction::Write => libc::POLLOUT,
         }
     }
 
@@ -79,6 +87,11 @@ impl<'a> Call<'a> {
             let seen = self.entry.readiness(self.direction);
             if seen.may_be_ready() {
                 match attempt() {
+                    // After a hang-up the kernel may know an answer that it does not give to those
+                    // who do not want to wait (a datagram socket that was shut down).
+                    Err(AGAIN) if seen.is_hung_up() && poll_now(self.fd, self.poll_events()) == Ok(true) => {
+                        return (blocking(), seen);
+                    }
                     Err(AGAIN) => self.entry.exhausted(self.direction, seen),
                     result => return (result, seen),
                 }
@@ -86,13 +99,18 @@ impl<'a> Call<'a> {
             match self.wait() {
                 Ok(Next::Retry) => {}
                 Ok(Next::Block) => return (blocking(), seen),
-                // The memory says "not ready", and nothing has been asked of the kernel: its own answer
-                // decides.
+                // Time is up: one last look.
                 Err(AGAIN) => return (attempt(), seen),
                 Err(error) => return (Err(error), seen),
             }
         }
     }
+}
+
+/// Whether an error waits to be reported on `fd`, or its other side is gone. After a part of a transfer
+/// the kernel leaves that for the next call.
+pub fn has_error(fd: i32) -> bool {
+    poll_now(fd, 0) == Ok(true)
 }
 
 /// Whether `fd` has one of `events` (POLL*) now, or an error.

@@ -65,12 +65,17 @@ unsafe fn connect_on(
     loop {
         let seen = call.entry.readiness(Direction::Write);
         if poll_now(fd, libc::POLLOUT)? {
-            return outcome(fd);
+            // The second call gives the outcome, and tells the socket that its owner knows.
+            match without_blocking(fd, real) {
+                Err(Errno(libc::EALREADY | libc::EINPROGRESS)) => {}
+                Err(Errno(libc::EISCONN)) => return Ok(0),
+                result => return result,
+            }
         }
         call.entry.exhausted(Direction::Write, seen);
         match call.wait() {
             Ok(Next::Retry) => {}
-            Ok(Next::Block) => return outcome(fd),
+            Ok(Next::Block) => return real(),
             Err(AGAIN) => return Err(Errno(libc::EINPROGRESS)),
             Err(error) => return Err(error),
         }
@@ -87,15 +92,4 @@ fn without_blocking(fd: c_int, call: impl FnOnce() -> Result<usize>) -> Result<u
         let _ = syscall!(fcntl, fd, libc::F_SETFL, flags);
         result
     }
-}
-
-/// How the handshake ended.
-fn outcome(fd: c_int) -> Result<usize> {
-    let mut error = 0;
-    let mut length = size_of::<c_int>() as socklen_t;
-    // SAFETY: the buffer is as long as we say.
-    unsafe {
-        syscall!(getsockopt, fd, libc::SOL_SOCKET, libc::SO_ERROR, &raw mut error, &raw mut length)
-    }?;
-    if error == 0 { Ok(0) } else { Err(Errno(error)) }
 }

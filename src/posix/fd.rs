@@ -4,7 +4,7 @@
 //! Each calls the real function and keeps the descriptor table true. Before the runtime has started the
 //! table is empty, and they pass through.
 
-use crate::reactor::table::{self, Kind, Made, Modes};
+use crate::reactor::table::{self, Direction, Kind, Made, Modes};
 use crate::sched::is_started;
 use crate::sys::errno::Errno;
 use crate::sys::real::real_functions;
@@ -336,19 +336,25 @@ pub unsafe fn setsockopt(
     length: socklen_t,
 ) -> c_int {
     /// SO_RCVTIMEO and SO_SNDTIMEO of the 64-bit time ABI.
-    const NEW_TIMEOUTS: [c_int; 2] = [66, 67];
+    const RCVTIMEO_NEW: c_int = 66;
+    const SNDTIMEO_NEW: c_int = 67;
     // SAFETY: the caller keeps the contract.
     let result = unsafe { real::setsockopt(fd, level, option, value, length) };
     if result != 0 {
         return result;
     }
-    let timeout =
-        matches!(option, libc::SO_RCVTIMEO | libc::SO_SNDTIMEO) || NEW_TIMEOUTS.contains(&option);
-    if level == libc::SOL_SOCKET && timeout {
+    let timeout = match option {
+        libc::SO_RCVTIMEO | RCVTIMEO_NEW => Some(Direction::Read),
+        libc::SO_SNDTIMEO | SNDTIMEO_NEW => Some(Direction::Write),
+        _ => None,
+    };
+    if let (libc::SOL_SOCKET, Some(direction)) = (level, timeout) {
         // Also before the start: connections inherit it.
         table::timeouts_are_used();
         if is_started() {
-            table::modes_changed_of(fd);
+            // SAFETY: the kernel has just read a time from there; its seconds come first.
+            let negative = unsafe { *value.cast::<i64>() } < 0;
+            table::timeout_set(fd, direction, negative);
         }
     }
     if level == libc::IPPROTO_TCP

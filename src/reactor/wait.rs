@@ -124,8 +124,7 @@ pub fn modes(fd: i32, entry: &Entry) -> Modes {
     }
     let epoch = modes_epoch();
     let modes = ask_modes(fd);
-    entry.lock().set_modes(modes, epoch);
-    modes
+    entry.lock().set_modes(modes, epoch)
 }
 
 /// Asks the kernel for the modes of a descriptor.

@@ -177,11 +177,11 @@ extern "C-unwind" fn main(carrier: *mut c_void) -> *mut c_void {
             core::ptr::null_mut(),
         );
         crate::posix::signal::prepare_carrier();
-        if (*carrier).scheduler.is_null() && !sleep(carrier) {
-            return core::ptr::null_mut();
+        if !(*carrier).scheduler.is_null() || sleep(carrier) {
+            carrier::run(carrier);
         }
-        carrier::run(carrier);
     }
+    crate::posix::signal::retire_carrier();
     core::ptr::null_mut()
 }
 
