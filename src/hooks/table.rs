@@ -83,6 +83,7 @@ hooks! {
     every fn fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int = posix::fd::fcntl64;
     every fn ioctl(fd: c_int, request: u64, argument: usize) -> c_int = posix::fd::ioctl;
     every fn setsockopt(fd: c_int, level: c_int, option: c_int, value: *const c_void, length: socklen_t) -> c_int = posix::fd::setsockopt;
+    every fn shutdown(fd: c_int, how: c_int) -> c_int = posix::fd::shutdown;
     every fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int = posix::fd::socket;
     every fn socketpair(domain: c_int, kind: c_int, protocol: c_int, pair: *mut c_int) -> c_int = posix::fd::socketpair;
     every fn pipe(pair: *mut c_int) -> c_int = posix::fd::pipe;

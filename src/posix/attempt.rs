@@ -2,7 +2,7 @@
 //! it may be; try again.
 
 use crate::coroutine::Coroutine;
-use crate::reactor::table::{self, Direction, Entry, Readiness};
+use crate::reactor::table::{self, Direction, Entry, Kind, Readiness};
 use crate::reactor::wait::{self, Outcome};
 use crate::sys::errno::{Errno, Result};
 use crate::sys::linux::syscall;
@@ -23,6 +23,8 @@ pub struct Call<'a> {
     pub direction: Direction,
     /// From SO_RCVTIMEO or SO_SNDTIMEO, once it had to wait.
     deadline: Option<Option<u64>>,
+    /// It is counted among those who wait to write to a socket.
+    counted: bool,
 }
 
 /// What to do after the descriptor was not ready.
@@ -38,7 +40,7 @@ impl<'a> Call<'a> {
     #[inline]
     pub fn new(coroutine: &'a Coroutine, fd: i32, direction: Direction) -> Option<Self> {
         let entry = table::entry(fd)?;
-        Some(Self { coroutine, fd, entry, direction, deadline: None })
+        Some(Self { coroutine, fd, entry, direction, deadline: None, counted: false })
     }
 
     /// Parks until the descriptor may be ready.
@@ -66,6 +68,10 @@ impl<'a> Call<'a> {
         }
     }
 
+    fn must_be_counted(&self) -> bool {
+        !self.counted && self.direction == Direction::Write && self.entry.kind() == Kind::Socket
+    }
+
     fn poll_events(&self) -> i16 {
         match self.direction {
             Direction::Read => libc::POLLIN | libc::POLLRDHUP,
@@ -80,6 +86,20 @@ impl<'a> Call<'a> {
     #[inline]
     pub fn run(
         &mut self,
+        attempt: impl FnMut() -> Result<usize>,
+        blocking: impl FnOnce() -> Result<usize>,
+    ) -> (Result<usize>, Readiness) {
+        let result = self.run_uncounted(attempt, blocking);
+        if self.counted {
+            self.counted = false;
+            table::count_socket_writer(self.fd, false);
+        }
+        result
+    }
+
+    #[inline]
+    fn run_uncounted(
+        &mut self,
         mut attempt: impl FnMut() -> Result<usize>,
         blocking: impl FnOnce() -> Result<usize>,
     ) -> (Result<usize>, Readiness) {
@@ -91,6 +111,12 @@ impl<'a> Call<'a> {
                     // who do not want to wait (a datagram socket that was shut down).
                     Err(AGAIN) if seen.is_hung_up() && poll_now(self.fd, self.poll_events()) == Ok(true) => {
                         return (blocking(), seen);
+                    }
+                    // Counted first, then tried again: a peer that shuts down looks at the count afterwards.
+                    Err(AGAIN) if self.must_be_counted() => {
+                        self.counted = true;
+                        table::count_socket_writer(self.fd, true);
+                        continue;
                     }
                     Err(AGAIN) => self.entry.exhausted(self.direction, seen),
                     result => return (result, seen),
@@ -126,4 +152,17 @@ pub fn poll_now(fd: i32, events: i16) -> Result<bool> {
         return Err(Errno(libc::EBADF));
     }
     Ok(count != 0)
+}
+
+/// Makes a call while the descriptor is non-blocking. For the length of the call, whoever shares the
+/// description sees it so too.
+pub fn without_blocking(fd: i32, call: impl FnOnce() -> Result<usize>) -> Result<usize> {
+    // SAFETY: reads and writes flags of the program's own descriptor, which get back their value.
+    unsafe {
+        let flags = syscall!(fcntl, fd, libc::F_GETFL)?;
+        syscall!(fcntl, fd, libc::F_SETFL, flags | libc::O_NONBLOCK as usize)?;
+        let result = call();
+        let _ = syscall!(fcntl, fd, libc::F_SETFL, flags);
+        result
+    }
 }

@@ -42,6 +42,8 @@ mod real {
         fn ioctl(fd: c_int, request: u64, argument: usize) -> c_int;
         /// The real `setsockopt`.
         fn setsockopt(fd: c_int, level: c_int, option: c_int, value: *const c_void, length: socklen_t) -> c_int;
+        /// The real `shutdown`.
+        fn shutdown(fd: c_int, how: c_int) -> c_int;
         /// The real `socket`.
         fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
         /// The real `socketpair`.
@@ -364,6 +366,19 @@ pub unsafe fn setsockopt(
         // Records, not bytes: a short receive does not mean that there is no more.
         drop(entry.lock());
         entry.make_sticky();
+    }
+    result
+}
+
+/// `shutdown`.
+///
+/// # Safety
+/// As the C function.
+pub unsafe fn shutdown(fd: c_int, how: c_int) -> c_int {
+    // SAFETY: the caller keeps the contract.
+    let result = unsafe { real::shutdown(fd, how) };
+    if result == 0 && how != libc::SHUT_WR && is_started() {
+        table::peer_may_be_gone();
     }
     result
 }

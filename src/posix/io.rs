@@ -3,7 +3,7 @@
 //! Sockets go by `recv` and `send` with MSG_DONTWAIT; everything else by RWF_NOWAIT where the kernel takes
 //! it, else by asking `poll` first. A blocking `write` to a stream returns when everything is written.
 
-use super::attempt::{AGAIN, Call, poll_now};
+use super::attempt::{AGAIN, Call, poll_now, without_blocking};
 use super::socket;
 use crate::coroutine::Coroutine;
 use crate::reactor::table::{Direction, Kind};
@@ -50,7 +50,7 @@ unsafe fn read_any(
                     result => return result,
                 }
             }
-            Kind::Stream => {
+            Kind::Stream | Kind::Fifo => {
                 let vector = iovec { iov_base: buffer, iov_len: count };
                 // SAFETY: the caller's buffer.
                 return unsafe { read_stream(&mut call, &vector, 1) };
@@ -97,7 +97,11 @@ unsafe fn read_stream(call: &mut Call<'_>, vectors: *const iovec, count: c_int) 
             }
             entry.set_poll_first(Direction::Read);
         }
-        if poll_now(fd, libc::POLLIN)? || has_read_timer(fd) { real() } else { Err(AGAIN) }
+        if poll_now(fd, libc::POLLIN)? || has_read_timer(fd) {
+            return real();
+        }
+        // A FIFO that never had a writer: `poll` waits for one, `read` says that there is none.
+        if entry.kind() == Kind::Fifo { without_blocking(fd, real) } else { Err(AGAIN) }
     };
     call.run(attempt, real).0
 }
@@ -150,7 +154,7 @@ unsafe fn write_any(
                     result => return result,
                 }
             }
-            Kind::Stream => {
+            Kind::Stream | Kind::Fifo => {
                 let vector = iovec { iov_base: buffer.cast_mut(), iov_len: count };
                 // SAFETY: the caller's buffer.
                 return unsafe { write_stream(&mut call, &vector, 1) };

@@ -40,6 +40,8 @@ pub enum Kind {
     Socket,
     /// Something else that can be polled.
     Stream,
+    /// A pipe or FIFO whose origin we do not know.
+    Fifo,
     /// A regular file, directory or block device: never "not ready".
     File,
 }
@@ -50,7 +52,8 @@ impl Kind {
             1 => Self::Tcp,
             2 => Self::Socket,
             3 => Self::Stream,
-            4 => Self::File,
+            4 => Self::Fifo,
+            5 => Self::File,
             _ => Self::Unknown,
         }
     }
@@ -424,6 +427,37 @@ pub fn forget(fd: i32, made: Option<Made>) {
     while let Some(coroutine) = list.pop_front() {
         // SAFETY: claimed by us: alive until it has run.
         crate::sched::make_ready(unsafe { &*UnsafeRef::into_raw(coroutine) });
+    }
+}
+
+/// Coroutines that wait to write to a socket that is not TCP.
+static SOCKET_WRITERS: AtomicUsize = AtomicUsize::new(0);
+/// One more than the highest number that was ever looked at.
+static TOUCHED: AtomicUsize = AtomicUsize::new(0);
+
+/// A coroutine begins, or ends, to wait to write to a socket that is not TCP.
+pub fn count_socket_writer(fd: i32, begins: bool) {
+    if begins {
+        SOCKET_WRITERS.fetch_add(1, Ordering::SeqCst);
+        TOUCHED.fetch_max(fd as usize + 1, Ordering::SeqCst);
+    } else {
+        SOCKET_WRITERS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A socket's reading side was shut down. The kernel wakes a writer on the other side of a UNIX socket, but
+/// has no epoll event for it; so all who wait to write to such sockets try again.
+pub fn peer_may_be_gone() {
+    if SOCKET_WRITERS.load(Ordering::SeqCst) == 0 {
+        return;
+    }
+    for fd in 0..TOUCHED.load(Ordering::SeqCst) {
+        let Some(entry) = entry(fd as i32) else { return };
+        if !entry.is_virgin() && entry.kind() == Kind::Socket {
+            event(fd as i32, entry.generation(), libc::EPOLLOUT as u32, &mut |coroutine| {
+                crate::sched::make_ready(coroutine);
+            });
+        }
     }
 }
 

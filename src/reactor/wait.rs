@@ -183,6 +183,7 @@ pub fn ask_kind(fd: i32) -> Kind {
                 Kind::Socket
             }
         }
+        libc::S_IFIFO => Kind::Fifo,
         libc::S_IFREG | libc::S_IFDIR | libc::S_IFBLK => Kind::File,
         _ => Kind::Stream,
     }
