@@ -27,7 +27,7 @@ use options::Options;
 use std::ffi::OsString;
 use std::io::Write;
 
-/// Where the C library starts the launcher.
+/// Where the C library starts the launcher. glibc has given the arguments to `std::env` before.
 #[cfg(not(test))]
 #[unsafe(no_mangle)]
 pub extern "C" fn main() -> libc::c_int {

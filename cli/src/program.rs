@@ -139,11 +139,11 @@ mod tests {
     use super::*;
     use std::fs::{Permissions, create_dir, set_permissions, write};
     use std::os::unix::fs::PermissionsExt;
-    use tempfile::{TempDir, tempdir};
+    use temp_dir::TempDir;
 
     /// Directories a and b, each with a file `prog` of the given modes.
     fn directories(modes: [u32; 2]) -> (TempDir, Lookup) {
-        let root = tempdir().unwrap();
+        let root = TempDir::new().unwrap();
         for (name, mode) in ["a", "b"].into_iter().zip(modes) {
             create_dir(root.path().join(name)).unwrap();
             let program = root.path().join(name).join("prog");
