@@ -43,10 +43,10 @@ impl Lookup {
                 let path = Path::new(".").join(directory).join(name);
                 match executable(&path) {
                     Ok(()) => return Ok(path),
-                    Err(failure) if failure.status == NOT_EXECUTABLE => {
+                    Err(failure) if path.is_file() => {
                         refused.get_or_insert(failure);
                     }
-                    Err(_) => {}
+                    Err(_) => {} // nothing, a directory, or below one that may not be searched
                 }
             }
         }
@@ -168,6 +168,13 @@ mod tests {
         assert_eq!(lookup.find(OsStr::new("prog")).unwrap_err().status, NOT_EXECUTABLE);
         assert_eq!(lookup.find(OsStr::new("gorp")).unwrap_err().status, NOT_FOUND);
         assert_eq!(lookup.find(OsStr::new("")).unwrap_err().status, NOT_FOUND);
+    }
+
+    #[test]
+    fn directories_in_path_are_no_programs() {
+        let (root, _) = directories([0o755, 0o755]);
+        let lookup = Lookup::new(Some(root.path().into()));
+        assert_eq!(lookup.find(OsStr::new("a")).unwrap_err().status, NOT_FOUND);
     }
 
     #[test]
