@@ -7,9 +7,12 @@
 //! * [`call_with_cleanup`]: calls a C function and, if it is left by an exception or a forced unwind,
 //!   calls a clean-up on the way;
 //! * [`copy_user`]: copies from or to memory of the program that may not be there, with
-//!   [`fix_copy_fault`] for the handler of SIGSEGV.
+//!   [`fix_copy_fault`] for the handler of SIGSEGV;
+//! * the exported `dlopen`, a tail jump, because the loader looks at its caller's address.
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{call_with_cleanup, copy_user, fix_copy_fault, prepare, switch};
+pub use x86_64::{
+    call_with_cleanup, copy_user, fix_copy_fault, prepare, switch, was_dlopen_called,
+};

@@ -17,6 +17,7 @@
 //! information, which is how debuggers and unwinders know that the stack ends there.
 
 use core::arch::naked_asm;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 /// Saves the running context to `*save` and continues the one that `load` points at, with thread
 /// pointer `tcb`. The other side's call of `switch` (or its entry) gets `message`; this call returns the
@@ -307,6 +308,52 @@ pub unsafe fn fix_copy_fault(context: *mut libc::ucontext_t) -> bool {
         }
     }
     false
+}
+
+static DLOPEN_CALLED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the program has ever called `dlopen`.
+pub fn was_dlopen_called() -> bool {
+    DLOPEN_CALLED.load(Ordering::Relaxed)
+}
+
+/// `dlopen`, without RTLD_DEEPBIND (8): a library opened with it would find libc's symbols before ours.
+///
+/// The loader searches the RUNPATH of the library that the call came from, which it tells from the return
+/// address; so this jumps to the real one and leaves no frame.
+///
+/// # Safety
+/// As the C function.
+#[unsafe(naked)]
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn dlopen(path: *const i8, flags: i32) -> *mut core::ffi::c_void {
+    naked_asm!(
+        ".cfi_startproc",
+        "mov byte ptr [rip + {called}], 1",
+        "and esi, -9",
+        "push rdi",
+        ".cfi_adjust_cfa_offset 8",
+        "push rsi",
+        ".cfi_adjust_cfa_offset 8",
+        "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 8",
+        "call {real}",
+        "add rsp, 8",
+        ".cfi_adjust_cfa_offset -8",
+        "pop rsi",
+        ".cfi_adjust_cfa_offset -8",
+        "pop rdi",
+        ".cfi_adjust_cfa_offset -8",
+        "jmp rax",
+        ".cfi_endproc",
+        called = sym DLOPEN_CALLED,
+        real = sym real_dlopen,
+    )
+}
+
+extern "C" fn real_dlopen() -> *const core::ffi::c_void {
+    static REAL: crate::sys::real::Symbol = crate::sys::real::symbol!(dlopen);
+    REAL.address()
 }
 
 // The precompiled `core` names Rust's personality routine, which `std` would define. No frame of ours

@@ -65,6 +65,8 @@ pub struct Coroutine {
     pub slot: stack::Slot,
     /// The stack that the program sees: lowest address and size.
     pub stack: Cell<(usize, usize)>,
+    /// Where its first frame goes.
+    pub stack_top: Cell<usize>,
     /// Guard size to be reported by `pthread_getattr_np`.
     pub guard_size: Cell<usize>,
     /// Its `sigaltstack`.

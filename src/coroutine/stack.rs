@@ -99,18 +99,23 @@ pub fn allocate(request: &Request) -> Result<&'static Coroutine> {
     let (size, guard) = match (request.own_stack, request.size) {
         // Only the TCB and the object live in the slot.
         (Some(_), _) => (round_up(overhead(), PAGE), 0),
+        // The program's own choice may be tight: TLS comes on top of it.
         (None, Some(size)) => (round_up(size + overhead(), PAGE) + guard, guard),
-        // The default counts everything in, so that slots keep their place in the page tables.
-        (None, None) => (round_up(config::get().stack_size.max(overhead() + PAGE), PAGE), guard),
+        // As in glibc, the default holds TLS too.
+        (None, None) => {
+            (round_up(config::get().stack_size.max(overhead() + PAGE), PAGE) + guard, guard)
+        }
     };
     tls_image::refresh();
     let coroutine = take(size, guard)?;
     let slot = coroutine.slot;
-    let stack = request.own_stack.unwrap_or_else(|| {
-        let low = slot.base + slot.guard;
-        (low, tls_bottom(coroutine.tcb) - low)
-    });
+    let (stack, top) = match request.own_stack {
+        Some((low, size)) => ((low, size), low + size),
+        // What is shown ends with the slot, as glibc's ends with the TCB.
+        None => ((slot.base + slot.guard, slot.size - slot.guard), tls_bottom(coroutine.tcb)),
+    };
     coroutine.stack.set(stack);
+    coroutine.stack_top.set(top);
     coroutine.guard_size.set(slot.guard);
     Ok(coroutine)
 }
@@ -217,6 +222,7 @@ fn build(slot: Slot) -> Result<&'static Coroutine> {
             timer: TimerNode::new(),
             slot,
             stack: Cell::new((0, 0)),
+            stack_top: Cell::new(0),
             guard_size: Cell::new(0),
             alternate_stack: Cell::new(None),
             start: Cell::new((None, core::ptr::null_mut())),
@@ -253,7 +259,6 @@ fn renew(coroutine: &Coroutine) {
         let tid = facts.tid_of(coroutine.tcb);
         *tid = (*tid).abs();
         *current::slot_of(coroutine.tcb) = (&raw const *coroutine).cast_mut().cast();
-        *coroutine.name.get() = [0; 16];
     }
     coroutine.life.store(0, Ordering::Relaxed);
     coroutine.has_result.set(false);

@@ -21,6 +21,7 @@ hooks! {
     every fn pthread_getattr_np(thread: pthread_t, attr: *mut pthread_attr_t) -> c_int = pthread::attr::getattr;
     every fn pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int = pthread::name::setname;
     every fn pthread_getname_np(thread: pthread_t, name: *mut c_char, length: size_t) -> c_int = pthread::name::getname;
+    green fn gettid() -> libc::pid_t = pthread::name::gettid;
     every fn pthread_kill(thread: pthread_t, signal: c_int) -> c_int = pthread::signal::kill;
 
     // input and output

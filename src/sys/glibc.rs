@@ -4,7 +4,7 @@
 //! publishes for `libthread_db`. When one is missing, [`load`] names it and the program runs natively.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 /// What we know about the running glibc.
 pub struct Facts {
@@ -164,6 +164,9 @@ impl Facts {
             let robust = tcb.add(self.tid + 0x10);
             robust.cast::<*mut u8>().write(robust);
             tcb.add(self.tid + 0x08).cast::<*mut u8>().write(robust);
+            // Where the futex word lies, seen from a node in a mutex: the same in every thread.
+            let offset = own.add(self.tid + 0x18).cast::<usize>().read();
+            robust.cast::<usize>().add(1).write(offset);
         }
         Some(())
     }
@@ -232,6 +235,51 @@ impl Facts {
     pub unsafe fn tid_of(&self, tcb: *mut u8) -> *mut i32 {
         // SAFETY: the offset was checked against a real thread.
         unsafe { tcb.add(self.tid).cast() }
+    }
+
+    /// Gives up the robust mutexes that the caller still holds, as the kernel does for a kernel thread that
+    /// ends: marks each as "owner died" and wakes a waiter. The caller is a coroutine at its end.
+    pub fn release_robust_mutexes(&self) {
+        const OWNER_DIED: u32 = 0x4000_0000;
+        const WAITERS: u32 = 0x8000_0000;
+        const ID: u32 = 0x3fff_ffff;
+        /// ROBUST_LIST_LIMIT of the kernel, against lists that end nowhere.
+        const MOST: usize = 2048;
+        let head = thread_pointer().wrapping_add(self.tid + 0x10).cast::<usize>();
+        // SAFETY: struct robust_list_head: { next, offset from a node to its futex word, pending }. Nodes
+        // lie in the program's mutexes; bit 0 marks priority inheritance.
+        unsafe {
+            let offset = *head.add(1) as isize;
+            let mut node = *head;
+            for _ in 0..MOST {
+                let entry = (node & !1) as *mut usize;
+                if entry == head {
+                    break;
+                }
+                node = *entry;
+                let word = AtomicU32::from_ptr(entry.byte_offset(offset).cast());
+                let mut seen = word.load(Ordering::Relaxed);
+                while seen & ID == self.own_tid() {
+                    let died = seen & WAITERS | OWNER_DIED;
+                    match word.compare_exchange(seen, died, Ordering::AcqRel, Ordering::Relaxed) {
+                        Ok(_) => {
+                            if seen & WAITERS != 0 {
+                                // Perhaps shared with other processes: not the private kind.
+                                let _ = super::linux::syscall!(
+                                    futex,
+                                    word.as_ptr(),
+                                    libc::FUTEX_WAKE,
+                                    1
+                                );
+                            }
+                            break;
+                        }
+                        Err(now) => seen = now,
+                    }
+                }
+            }
+            *head = head as usize;
+        }
     }
 
     /// The id of the caller: the kernel's for native threads, the coroutine's own otherwise.

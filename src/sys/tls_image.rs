@@ -7,7 +7,7 @@
 use super::glibc;
 use super::spin::SpinLock;
 use core::ffi::{CStr, c_int, c_void};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Clone, Copy)]
 struct Module {
@@ -30,12 +30,8 @@ const MAX_MODULES: usize = 256;
 const NONE: Module =
     Module { id: 0, image: core::ptr::null(), file_size: 0, memory_size: 0, below_tp: 0 };
 static MODULES: SpinLock<Modules> = SpinLock::new(Modules { list: [NONE; MAX_MODULES], count: 0 });
-static STALE: AtomicBool = AtomicBool::new(true);
-
-/// To be called when a library was loaded or unloaded: the list is read again at the next use.
-pub fn invalidate() {
-    STALE.store(true, Ordering::Release);
-}
+/// How often the loader had added and removed libraries when the list was read.
+static SEEN_CHANGES: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
     // SAFETY: the loader passes a valid record and our own pointer.
@@ -85,9 +81,32 @@ fn is_own(info: &libc::dl_phdr_info) -> bool {
     })
 }
 
-/// Reads the list of modules again if it may have changed. Not to be called with a lock held.
+/// Stops at the first library; says whether the loader has changed anything since the list was read.
+unsafe extern "C" fn changed(
+    info: *mut libc::dl_phdr_info,
+    _: usize,
+    data: *mut c_void,
+) -> c_int {
+    // SAFETY: the loader passes a valid record and our own pointer.
+    unsafe {
+        let now = [(*info).dlpi_adds, (*info).dlpi_subs];
+        let before = [0, 1].map(|index| SEEN_CHANGES[index].swap(now[index], Ordering::Relaxed));
+        *data.cast::<bool>() = now != before;
+    }
+    1
+}
+
+/// Reads the list of modules if it was not read yet, or again if libraries were loaded or unloaded since.
+/// Not to be called with a lock held.
 pub fn refresh() {
-    if !STALE.swap(false, Ordering::AcqRel) {
+    let known = SEEN_CHANGES[0].load(Ordering::Relaxed) != 0;
+    if known && !crate::arch::was_dlopen_called() {
+        return;
+    }
+    let mut has_changed = false;
+    // SAFETY: the callback matches, and the variable outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(changed), (&raw mut has_changed).cast()) };
+    if !has_changed {
         return;
     }
     let mut fresh = Modules { list: [NONE; MAX_MODULES], count: 0 };
