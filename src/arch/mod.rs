@@ -8,11 +8,9 @@
 //!   calls a clean-up on the way;
 //! * [`copy_user`]: copies from or to memory of the program that may not be there, with
 //!   [`fix_copy_fault`] for the handler of SIGSEGV;
-//! * the exported `dlopen`, a tail jump, because the loader looks at its caller's address.
+//! * the exported `dlopen`, because the loader looks at its caller's address.
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{
-    call_with_cleanup, copy_user, fix_copy_fault, prepare, switch, was_dlopen_called,
-};
+pub use x86_64::{call_with_cleanup, copy_user, fix_copy_fault, prepare, switch};

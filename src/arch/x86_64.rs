@@ -17,7 +17,6 @@
 //! information, which is how debuggers and unwinders know that the stack ends there.
 
 use core::arch::naked_asm;
-use core::sync::atomic::{AtomicBool, Ordering};
 
 /// Saves the running context to `*save` and continues the one that `load` points at, with thread
 /// pointer `tcb`. The other side's call of `switch` (or its entry) gets `message`; this call returns the
@@ -310,17 +309,12 @@ pub unsafe fn fix_copy_fault(context: *mut libc::ucontext_t) -> bool {
     false
 }
 
-static DLOPEN_CALLED: AtomicBool = AtomicBool::new(false);
-
-/// Whether the program has ever called `dlopen`.
-pub fn was_dlopen_called() -> bool {
-    DLOPEN_CALLED.load(Ordering::Relaxed)
-}
-
 /// `dlopen`, without RTLD_DEEPBIND (8): a library opened with it would find libc's symbols before ours.
+/// Afterwards [`crate::sys::tls_image::libraries_changed`] looks at what was loaded.
 ///
-/// The loader searches the RUNPATH of the library that the call came from, which it tells from the return
-/// address; so this jumps to the real one and leaves no frame.
+/// The loader searches the RUNPATH of the library that the call came from, which it tells from its return
+/// address. So the real function is given a return address in that library: that of a `ret` instruction,
+/// which returns to us.
 ///
 /// # Safety
 /// As the C function.
@@ -329,7 +323,6 @@ pub fn was_dlopen_called() -> bool {
 pub unsafe extern "C-unwind" fn dlopen(path: *const i8, flags: i32) -> *mut core::ffi::c_void {
     naked_asm!(
         ".cfi_startproc",
-        "mov byte ptr [rip + {called}], 1",
         "and esi, -9",
         "push rdi",
         ".cfi_adjust_cfa_offset 8",
@@ -337,23 +330,53 @@ pub unsafe extern "C-unwind" fn dlopen(path: *const i8, flags: i32) -> *mut core
         ".cfi_adjust_cfa_offset 8",
         "sub rsp, 8",
         ".cfi_adjust_cfa_offset 8",
-        "call {real}",
+        "mov rdi, [rsp + 24]", // our return address
+        "call {route}",
         "add rsp, 8",
         ".cfi_adjust_cfa_offset -8",
         "pop rsi",
         ".cfi_adjust_cfa_offset -8",
         "pop rdi",
         ".cfi_adjust_cfa_offset -8",
+        "test rdx, rdx",
+        "jz 2f",
+        "lea r11, [rip + 3f]",
+        "push r11",
+        ".cfi_adjust_cfa_offset 8",
+        "push rdx",
+        ".cfi_adjust_cfa_offset 8",
+        "2:",
         "jmp rax",
+        ".cfi_adjust_cfa_offset -16",
+        "3:",
+        "push rax",
+        ".cfi_adjust_cfa_offset 8",
+        "call {after}",
+        "pop rax",
+        ".cfi_adjust_cfa_offset -8",
+        "ret",
         ".cfi_endproc",
-        called = sym DLOPEN_CALLED,
-        real = sym real_dlopen,
+        route = sym dlopen_route,
+        after = sym crate::sys::tls_image::libraries_changed,
     )
 }
 
-extern "C" fn real_dlopen() -> *const core::ffi::c_void {
+/// The real `dlopen`, and the address of a `ret` near `caller` (0: none was found, do without).
+#[repr(C)]
+struct Route {
+    real: *const core::ffi::c_void,
+    ret: usize,
+}
+
+extern "C" fn dlopen_route(caller: usize) -> Route {
     static REAL: crate::sys::real::Symbol = crate::sys::real::symbol!(dlopen);
-    REAL.address()
+    const PAGE: usize = 4096;
+    const RET: u8 = 0xc3;
+    let page = caller & !(PAGE - 1);
+    // SAFETY: the page that the caller's code lies in; jumped at, any byte of that value is a `ret`.
+    let code = unsafe { core::slice::from_raw_parts(page as *const u8, PAGE) };
+    let ret = code.iter().position(|&byte| byte == RET).map_or(0, |offset| page + offset);
+    Route { real: REAL.address(), ret }
 }
 
 // The precompiled `core` names Rust's personality routine, which `std` would define. No frame of ours

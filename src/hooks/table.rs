@@ -22,6 +22,7 @@ hooks! {
     every fn pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int = pthread::name::setname;
     every fn pthread_getname_np(thread: pthread_t, name: *mut c_char, length: size_t) -> c_int = pthread::name::getname;
     green fn gettid() -> libc::pid_t = pthread::name::gettid;
+    every fn tgkill(process: libc::pid_t, thread: libc::pid_t, signal: c_int) -> c_int = pthread::signal::tgkill;
     every fn pthread_kill(thread: pthread_t, signal: c_int) -> c_int = pthread::signal::kill;
 
     // input and output
@@ -113,6 +114,9 @@ hooks! {
     every fn sigaction(number: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int = posix::signal::sigaction;
     every fn signal(number: c_int, handler: libc::sighandler_t) -> libc::sighandler_t = posix::signal::signal;
     green fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int = posix::signal::sigaltstack;
+
+    // the loader (`dlopen` is in `arch`)
+    every fn dlclose(library: *mut c_void) -> c_int = crate::sys::tls_image::dlclose;
 
     // time
     green fn sleep(seconds: c_uint) -> c_uint = posix::time::sleep;

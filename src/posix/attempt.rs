@@ -109,7 +109,10 @@ impl<'a> Call<'a> {
                 match attempt() {
                     // After a hang-up the kernel may know an answer that it does not give to those
                     // who do not want to wait (a datagram socket that was shut down).
-                    Err(AGAIN) if seen.is_hung_up() && poll_now(self.fd, self.poll_events()) == Ok(true) => {
+                    Err(AGAIN)
+                        if seen.is_hung_up()
+                            && poll_now(self.fd, self.poll_events()) == Ok(true) =>
+                    {
                         return (blocking(), seen);
                     }
                     // Counted first, then tried again: a peer that shuts down looks at the count afterwards.

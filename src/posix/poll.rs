@@ -359,9 +359,8 @@ unsafe fn select_until(
     for index in 0..3 {
         if !own[index].is_null() {
             // SAFETY: the copy has room for `count` bits, in words; a bad set gives EFAULT below.
-            let copied = unsafe {
-                crate::arch::copy_user(wanted[index].cast(), own[index].cast(), bytes)
-            };
+            let copied =
+                unsafe { crate::arch::copy_user(wanted[index].cast(), own[index].cast(), bytes) };
             if !copied {
                 return ask(own);
             }

@@ -201,11 +201,7 @@ pub unsafe fn signal(number: c_int, handler: sighandler_t) -> sighandler_t {
 ///
 /// # Safety
 /// As the C function.
-pub unsafe fn sigaltstack(
-    coroutine: &Coroutine,
-    new: *const stack_t,
-    old: *mut stack_t,
-) -> c_int {
+pub unsafe fn sigaltstack(coroutine: &Coroutine, new: *const stack_t, old: *mut stack_t) -> c_int {
     let disabled = stack_t { ss_sp: core::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
     // SAFETY: the caller's pointers.
     unsafe {
@@ -239,9 +235,8 @@ const SS_AUTODISARM: c_int = 1 << 31;
 pub fn read_user<T: Copy>(from: *const T) -> Result<T, Errno> {
     let mut value = MaybeUninit::<T>::uninit();
     // SAFETY: `value` has room; `from` may be anything: the copy survives a fault.
-    let copied = unsafe {
-        crate::arch::copy_user(value.as_mut_ptr().cast(), from.cast(), size_of::<T>())
-    };
+    let copied =
+        unsafe { crate::arch::copy_user(value.as_mut_ptr().cast(), from.cast(), size_of::<T>()) };
     if !copied {
         return Err(Errno(libc::EFAULT));
     }

@@ -25,7 +25,9 @@ use super::{Post, Scheduler, finish_switch, monitor, spare, start, timers::NEVER
 use crate::coroutine::Coroutine;
 use crate::reactor::epoll::EventBuffer;
 use crate::sys::{glibc, linux, time};
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering, compiler_fence, fence};
+use core::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering, compiler_fence, fence,
+};
 
 const OWNED: u32 = 0;
 const CLAIMED: u32 = 1;

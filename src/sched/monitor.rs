@@ -148,7 +148,8 @@ fn is_blocked(tid: i32) -> bool {
     // SAFETY: a path that ends with a zero, a buffer as long as we say, and a descriptor of our own.
     let length = unsafe {
         let path = path.bytes.as_ptr();
-        let opened = linux::syscall!(openat, libc::AT_FDCWD, path, libc::O_RDONLY | libc::O_CLOEXEC, 0);
+        let opened =
+            linux::syscall!(openat, libc::AT_FDCWD, path, libc::O_RDONLY | libc::O_CLOEXEC, 0);
         let Ok(fd) = opened else { return true };
         let length = linux::syscall!(read, fd, stat.as_mut_ptr(), stat.len());
         let _ = linux::syscall!(close, fd);

@@ -44,6 +44,12 @@ pub fn facts() -> &'static Facts {
     unsafe { &*FACTS.load(Ordering::Relaxed) }
 }
 
+/// Whether [`load`] has succeeded.
+#[inline]
+pub fn is_loaded() -> bool {
+    !FACTS.load(Ordering::Acquire).is_null()
+}
+
 fn symbol(name: &'static CStr) -> Result<*mut c_void, &'static CStr> {
     // SAFETY: a valid C string.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
