@@ -28,8 +28,28 @@ pub struct Facts {
     deallocate_tls: unsafe extern "C" fn(*mut u8, bool),
     call_tls_dtors: unsafe extern "C-unwind" fn(),
     ctype_init: unsafe extern "C" fn(),
+    /// The loader's list of libraries (`struct r_debug`), and where a library's record has the place of its
+    /// TLS in the static block.
+    debug: *const LoaderDebug,
+    link_map_tls_offset: usize,
     /// Number of kernel threads that glibc knows of.
     nthreads: *const u32,
+}
+
+/// The public start of `struct r_debug` (`link.h`).
+#[repr(C)]
+struct LoaderDebug {
+    version: c_int,
+    map: *const LinkMap,
+}
+
+/// The public start of `struct link_map` (`link.h`).
+#[repr(C)]
+struct LinkMap {
+    address: u64,
+    name: *const c_char,
+    dynamic: *const c_void,
+    next: *const LinkMap,
 }
 
 /// Number of pthread keys that glibc has.
@@ -108,6 +128,8 @@ pub fn load() -> Result<(), &'static CStr> {
             ctype_init: core::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(symbol(
                 c"__ctype_init",
             )?),
+            debug: symbol(c"_r_debug")?.cast(),
+            link_map_tls_offset: field(c"_thread_db_link_map_l_tls_offset")?,
             nthreads: symbol(c"__nptl_nthreads")?.cast(),
         }
     };
@@ -293,6 +315,28 @@ impl Facts {
     pub fn own_tid(&self) -> u32 {
         // SAFETY: the field of our own TCB.
         unsafe { *thread_pointer().add(self.tid).cast::<u32>() }
+    }
+
+    /// How far below the thread pointer the TLS of a library lies in every thread; 0 if it is not in the
+    /// static block.
+    ///
+    /// # Safety
+    /// The loader's list cannot change meanwhile; `name` is the pointer that it shows for the library.
+    pub unsafe fn static_tls_offset(&self, address: u64, name: *const c_char) -> usize {
+        // FORCED_DYNAMIC_TLS_OFFSET of glibc is −1, NO_TLS_OFFSET is 0.
+        const FORCED_DYNAMIC: usize = usize::MAX;
+        // SAFETY: a list of records that starts in the loader's public structure.
+        unsafe {
+            let mut map = (*self.debug).map;
+            while !map.is_null() {
+                if (*map).address == address && core::ptr::eq((*map).name, name) {
+                    let offset = *map.byte_add(self.link_map_tls_offset).cast::<usize>();
+                    return if offset == FORCED_DYNAMIC { 0 } else { offset };
+                }
+                map = (*map).next;
+            }
+        }
+        0
     }
 
     /// How many kernel threads glibc counts.

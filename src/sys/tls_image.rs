@@ -48,14 +48,8 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c
         if header.p_type != libc::PT_TLS {
             continue;
         }
-        let below_tp = if info.dlpi_tls_data.is_null() {
-            0
-        } else {
-            let tp = glibc::thread_pointer() as usize;
-            let distance = tp.wrapping_sub(info.dlpi_tls_data as usize);
-            // Only blocks inside the static area lie at the same distance in every thread.
-            if distance < glibc::facts().static_tls_size { distance } else { 0 }
-        };
+        // SAFETY: the loader holds the lock on its list during the callback.
+        let below_tp = unsafe { glibc::facts().static_tls_offset(info.dlpi_addr, info.dlpi_name) };
         modules.list[modules.count] = Module {
             id: info.dlpi_tls_modid,
             image: (info.dlpi_addr as usize + header.p_vaddr as usize) as *const u8,
