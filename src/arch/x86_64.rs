@@ -185,7 +185,7 @@ pub unsafe extern "C-unwind" fn call_with_cleanup(
     naked_asm!(
         ".cfi_startproc",
         ".cfi_personality 0x9b, DW.ref.preloom_personality",
-        ".cfi_lsda 0x1b, 30f",
+        ".cfi_lsda 0x1b, .Lpreloom_cleanup_lsda",
         "20:",
         "push rbx",
         ".cfi_adjust_cfa_offset 8",
@@ -223,7 +223,7 @@ pub unsafe extern "C-unwind" fn call_with_cleanup(
         ".cfi_endproc",
         ".pushsection .gcc_except_table,\"a\",@progbits",
         ".p2align 2",
-        "30:",
+        ".Lpreloom_cleanup_lsda:",
         ".byte 0xff", // landing pads are relative to the function's start
         ".byte 0xff", // no type table
         ".byte 0x01", // call sites as ULEB128

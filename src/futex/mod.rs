@@ -17,6 +17,7 @@ use crate::coroutine::wake::{Claim, Reason};
 use crate::coroutine::{Coroutine, ReadyAdapter, ReadyList};
 use crate::sched;
 use crate::sys::spin::{Guard, SpinLock};
+use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use intrusive_collections::{LinkedList, LinkedListLink, UnsafeRef, intrusive_adapter};
 use native::Parker;
@@ -35,8 +36,10 @@ struct Waiter {
     key: AtomicUsize,
     /// Which of several kinds of wake-up it takes (FUTEX_WAIT_BITSET); all ones normally.
     bitset: u32,
-    /// A word of the waiter's for those who wake it, see [`first_tag`].
+    /// A word of the waiter's for those who wake it.
     tag: usize,
+    /// What the waker tells the waiter. Written before the claim that wakes it, read after the wait.
+    token: Cell<u32>,
     who: Who,
 }
 
@@ -66,6 +69,8 @@ pub enum Outcome {
     Woken,
     /// The deadline passed, and no waker had chosen the waiter.
     Timeout,
+    /// The deadline passed after a waker had moved the waiter to another key.
+    MovedTimeout,
     /// The condition did not hold: it did not wait.
     Mismatch,
 }
@@ -78,7 +83,7 @@ pub struct Wait {
     pub deadline: Option<u64>,
     /// Kinds of wake-up that it takes.
     pub bitset: u32,
-    /// A word for wakers, see [`first_tag`].
+    /// A word for wakers: they choose by it whom to wake or move.
     pub tag: usize,
 }
 
@@ -96,13 +101,24 @@ impl Wait {
 /// list and before it sleeps (a condition variable releases its mutex there); it may wake others but
 /// not wait.
 pub fn wait(wait: &Wait, condition: impl FnOnce() -> bool, before_park: impl FnOnce()) -> Outcome {
+    wait_token(wait, condition, before_park).0
+}
+
+/// Like [`wait`]; also gives what the waker said, 0 if nothing (see [`wake_first`] and
+/// [`wake_matching`]). A program that reuses memory may cause wake-ups meant for another object; they
+/// say nothing.
+pub fn wait_token(
+    wait: &Wait,
+    condition: impl FnOnce() -> bool,
+    before_park: impl FnOnce(),
+) -> (Outcome, u32) {
     match Coroutine::current() {
         Some(coroutine) => {
             let waiter = Waiter::new(wait, Who::Coroutine(coroutine));
             {
                 let mut bucket = lock(wait.key);
                 if !condition() {
-                    return Outcome::Mismatch;
+                    return (Outcome::Mismatch, 0);
                 }
                 coroutine.wake.arm();
                 // SAFETY: unlinked before this frame is left.
@@ -110,11 +126,8 @@ pub fn wait(wait: &Wait, condition: impl FnOnce() -> bool, before_park: impl FnO
             }
             before_park();
             match sched::park(coroutine, wait.deadline) {
-                Reason::Timeout => {
-                    unlink(&waiter);
-                    Outcome::Timeout
-                }
-                _ => Outcome::Woken,
+                Reason::Timeout => (unlink(&waiter, wait.key), 0),
+                _ => (Outcome::Woken, waiter.token.get()),
             }
         }
         None => {
@@ -122,21 +135,21 @@ pub fn wait(wait: &Wait, condition: impl FnOnce() -> bool, before_park: impl FnO
             {
                 let mut bucket = lock(wait.key);
                 if !condition() {
-                    return Outcome::Mismatch;
+                    return (Outcome::Mismatch, 0);
                 }
                 // SAFETY: unlinked before this frame is left.
                 bucket.push_back(unsafe { UnsafeRef::from_raw(&raw const waiter) });
             }
             before_park();
-            let Who::Native(parker) = &waiter.who else { return Outcome::Woken };
+            let Who::Native(parker) = &waiter.who else { return (Outcome::Woken, 0) };
             if !parker.sleep(wait.deadline) {
-                unlink(&waiter);
+                let outcome = unlink(&waiter, wait.key);
                 // A waker may have claimed it between the timeout and the lock.
                 if !parker.is_woken() {
-                    return Outcome::Timeout;
+                    return (outcome, 0);
                 }
             }
-            Outcome::Woken
+            (Outcome::Woken, waiter.token.get())
         }
     }
 }
@@ -148,6 +161,7 @@ impl Waiter {
             key: AtomicUsize::new(wait.key),
             bitset: wait.bitset,
             tag: wait.tag,
+            token: Cell::new(0),
             who,
         }
     }
@@ -171,15 +185,19 @@ impl Waiter {
                 }
             }
             Who::Native(parker) => {
-                parker.wake();
+                let word = parker.mark_woken();
+                if let Some(earlier) = woken.native.replace(word) {
+                    native::ring(earlier);
+                }
                 true
             }
         }
     }
 }
 
-/// Takes the waiter out of its bucket if it is still in one.
-fn unlink(waiter: &Waiter) {
+/// Takes a waiter whose time is over out of its bucket if it is still in one; says whether it was moved
+/// away from `original`.
+fn unlink(waiter: &Waiter, original: usize) -> Outcome {
     loop {
         let key = waiter.key.load(Ordering::Relaxed);
         let mut bucket = lock(key);
@@ -190,24 +208,30 @@ fn unlink(waiter: &Waiter) {
             // SAFETY: a linked waiter is in the bucket of its key, whose lock we hold.
             unsafe { bucket.cursor_mut_from_ptr(&raw const *waiter) }.remove();
         }
-        return;
+        return if key == original { Outcome::Timeout } else { Outcome::MovedTimeout };
     }
 }
 
-/// Coroutines that were claimed and are made ready when the bucket's lock is released.
+/// Those who were claimed and are made ready when the bucket's lock is released.
 struct Woken {
     coroutines: ReadyList,
+    /// The word of the last native thread. Those before it were rung under the lock: mostly there is one.
+    native: Option<*const u32>,
 }
 
 impl Woken {
     fn new() -> Self {
-        Self { coroutines: ReadyList::new(ReadyAdapter::new()) }
+        Self { coroutines: ReadyList::new(ReadyAdapter::new()), native: None }
     }
 
+    #[inline]
     fn make_ready(mut self) {
         while let Some(coroutine) = self.coroutines.pop_front() {
             // SAFETY: claimed by us: alive until it has run.
             sched::make_ready(unsafe { &*UnsafeRef::into_raw(coroutine) });
+        }
+        if let Some(word) = self.native {
+            native::ring(word);
         }
     }
 }
@@ -225,6 +249,17 @@ pub fn wake_with(
     bitset: u32,
     under_lock: impl FnOnce(usize, bool),
 ) -> usize {
+    wake_matching(key, count, 0, |kinds, _| kinds & bitset != 0, under_lock)
+}
+
+/// Like [`wake`], for waiters whose bitset and tag `matches` accepts; they are told `token`.
+pub fn wake_matching(
+    key: usize,
+    count: usize,
+    token: u32,
+    matches: impl Fn(u32, usize) -> bool,
+    under_lock: impl FnOnce(usize, bool),
+) -> usize {
     let mut woken = Woken::new();
     let mut number = 0;
     let mut more = false;
@@ -232,8 +267,7 @@ pub fn wake_with(
         let mut bucket = lock(key);
         let mut cursor = bucket.front_mut();
         while let Some(waiter) = cursor.get() {
-            if waiter.key.load(Ordering::Relaxed) != key || waiter.bitset & bitset == 0 {
-                more |= waiter.key.load(Ordering::Relaxed) == key;
+            if waiter.key.load(Ordering::Relaxed) != key {
                 cursor.move_next();
                 continue;
             }
@@ -241,6 +275,12 @@ pub fn wake_with(
                 more = true;
                 break;
             }
+            if !matches(waiter.bitset, waiter.tag) {
+                more = true;
+                cursor.move_next();
+                continue;
+            }
+            waiter.token.set(token);
             let waiter: *const Waiter = waiter;
             cursor.remove();
             // SAFETY: it was linked: its frame is alive until it gets the lock that we hold.
@@ -254,57 +294,110 @@ pub fn wake_with(
     number
 }
 
-/// Wakes some waiters on `key` and moves others to another key, as one step.
+/// Wakes the longest waiter on `key`.
 ///
-/// `decide` is called under both locks with nobody able to come or go; it returns how many to wake
-/// and how many to move, or `None` to do nothing. `under_lock` is called before the locks are
-/// released, with the numbers woken and moved, and whether others still wait on `key`.
+/// `choose` is called under the bucket's lock, before the waiter can run, with its tag and whether
+/// others wait behind it; what it returns is the waiter's token. If the waiter turns out to have timed
+/// out, it is called again for the next, and in the end with `None` if there was nobody.
+pub fn wake_first(key: usize, mut choose: impl FnMut(Option<(usize, bool)>) -> u32) {
+    let mut woken = Woken::new();
+    {
+        let mut bucket = lock(key);
+        let mut cursor = bucket.front_mut();
+        loop {
+            let Some(waiter) = cursor.get() else {
+                choose(None);
+                break;
+            };
+            if waiter.key.load(Ordering::Relaxed) != key {
+                cursor.move_next();
+                continue;
+            }
+            let waiter: *const Waiter = waiter;
+            cursor.remove();
+            let mut rest = cursor.as_cursor();
+            while rest.get().is_some_and(|other| other.key.load(Ordering::Relaxed) != key) {
+                rest.move_next();
+            }
+            // SAFETY: it was linked: its frame is alive until it gets the lock that we hold.
+            let waiter = unsafe { &*waiter };
+            waiter.token.set(choose(Some((waiter.tag, !rest.is_null()))));
+            if waiter.claim(&mut woken) {
+                break;
+            }
+        }
+    }
+    woken.make_ready();
+}
+
+/// What [`requeue`] did.
+pub struct Requeued {
+    /// Waiters woken.
+    pub woken: usize,
+    /// Waiters moved to the other key.
+    pub moved: usize,
+    /// The tag of one that still waits on the first key.
+    pub rest: Option<usize>,
+}
+
+/// Wakes some of the waiters on `key` that have this `tag` and moves others of them to another key, as
+/// one step; those that are woken are told `token`.
+///
+/// `decide` is called under both locks, with nobody able to come or go and at least one such waiter
+/// there; it returns how many to wake and how many to move. `under_lock` is called before the locks are
+/// released, whether or not there was such a waiter.
 pub fn requeue(
     key: usize,
     target: usize,
-    decide: impl FnOnce() -> Option<(usize, usize)>,
-    under_lock: impl FnOnce(usize, usize, bool),
-) -> Option<(usize, usize)> {
+    tag: usize,
+    token: u32,
+    decide: impl FnOnce() -> (usize, usize),
+    under_lock: impl FnOnce(&Requeued),
+) -> Requeued {
     let mut woken = Woken::new();
-    let (mut number, mut moved, mut more) = (0, 0, false);
+    let mut done = Requeued { woken: 0, moved: 0, rest: None };
     {
         let (mut source, mut other) = lock_two(key, target);
-        let (wake, requeue) = decide()?;
         let mut kept = LinkedList::new(WaiterAdapter::new());
+        let mut decide = Some(decide);
+        let (mut wake, mut requeue) = (0, 0);
         let mut cursor = source.front_mut();
         while let Some(waiter) = cursor.get() {
             if waiter.key.load(Ordering::Relaxed) != key {
                 cursor.move_next();
                 continue;
             }
-            if number == wake && moved == requeue {
-                more = true;
-                break;
+            if waiter.tag == tag
+                && let Some(decide) = decide.take()
+            {
+                (wake, requeue) = decide();
+            }
+            if waiter.tag != tag || (done.woken == wake && done.moved == requeue) {
+                done.rest = Some(waiter.tag);
+                if decide.is_none() && done.woken == wake && done.moved == requeue {
+                    break;
+                }
+                cursor.move_next();
+                continue;
             }
             let Some(node) = cursor.remove() else { break };
-            if number < wake {
+            if done.woken < wake {
+                node.token.set(token);
                 if node.claim(&mut woken) {
-                    number += 1;
+                    done.woken += 1;
                 }
             } else {
                 node.key.store(target, Ordering::Relaxed);
                 kept.push_back(node);
-                moved += 1;
+                done.moved += 1;
             }
         }
         let destination = other.as_deref_mut().unwrap_or(&mut source);
         destination.back_mut().splice_after(kept);
-        under_lock(number, moved, more);
+        under_lock(&done);
     }
     woken.make_ready();
-    Some((number, moved))
-}
-
-/// The tag of the longest waiter on `key`, if any waits.
-pub fn first_tag(key: usize) -> Option<usize> {
-    let bucket = lock(key);
-    let first = bucket.iter().find(|waiter| waiter.key.load(Ordering::Relaxed) == key);
-    first.map(|waiter| waiter.tag)
+    done
 }
 
 /// Locks the buckets of two keys, in the order of the table so that nobody deadlocks; one guard if

@@ -32,12 +32,18 @@ impl Parker {
         self.0.load(Ordering::Acquire) == WOKEN
     }
 
-    /// Wakes it. Under the bucket's lock, and the waiter was just unlinked.
-    pub fn wake(&self) {
+    /// Says that it is woken; the caller then [`ring`]s the word. Under the bucket's lock, and the
+    /// waiter was just unlinked.
+    pub fn mark_woken(&self) -> *const u32 {
         let word = self.0.as_ptr().cast_const();
         self.0.store(WOKEN, Ordering::Release);
-        // The thread may have returned by now: only the address is used, and a wake-up on a word
-        // that means something else by then is a spurious one, which every futex user expects.
-        linux::futex_wake(word, 1);
+        word
     }
+}
+
+/// Ends the sleep of a thread that was marked as woken.
+pub fn ring(word: *const u32) {
+    // The thread may have returned by now: only the address is used, and a wake-up on a word that means
+    // something else by then is a spurious one, which every futex user expects.
+    linux::futex_wake(word, 1);
 }

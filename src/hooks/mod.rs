@@ -11,6 +11,7 @@
 //! between a hook's entry and the park holds a value with a `Drop`.
 
 pub mod chk;
+pub mod sync;
 pub mod table;
 
 /// Declares the exported symbols; see the module's documentation.

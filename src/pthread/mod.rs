@@ -1,8 +1,15 @@
 //! What a thread is: POSIX threads on coroutines, for coroutines and native threads alike.
 
 pub mod attr;
+pub mod barrier;
+pub mod c11;
+pub mod cond;
 pub mod create;
 pub mod exit;
 pub mod join;
+pub mod mutex;
 pub mod name;
+pub mod once;
+pub mod sem;
 pub mod signal;
+pub mod spin;

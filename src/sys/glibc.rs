@@ -4,7 +4,7 @@
 //! publishes for `libthread_db`. When one is missing, [`load`] names it and the program runs natively.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 /// What we know about the running glibc.
 pub struct Facts {
@@ -56,6 +56,27 @@ struct LinkMap {
 pub const KEYS: usize = 1024;
 
 static FACTS: AtomicPtr<Facts> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Offset of the thread id in the TCB; 0 as long as [`load`] has not succeeded.
+static TID_OFFSET: AtomicUsize = AtomicUsize::new(0);
+
+/// The id of the caller, kernel thread or coroutine, as glibc's locks note it in their owner fields;
+/// `None` before [`load`] has succeeded, which means for ever in a process with native threads.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub fn tid_if_loaded() -> Option<u32> {
+    let offset = TID_OFFSET.load(Ordering::Relaxed);
+    if offset == 0 {
+        return None;
+    }
+    let tid: u32;
+    // SAFETY: a field of our own TCB, which the FS base points at.
+    unsafe {
+        core::arch::asm!("mov {0:e}, dword ptr fs:[{1}]", out(reg) tid, in(reg) offset,
+            options(nostack, readonly, preserves_flags));
+    }
+    Some(tid)
+}
 
 /// The facts; only after [`load`] succeeded.
 #[inline]
@@ -139,9 +160,11 @@ pub fn load() -> Result<(), &'static CStr> {
     if tid != super::linux::gettid() {
         return Err(c"a thread id where the TCB should have one");
     }
+    let tid_offset = facts.tid;
     // SAFETY: we are the only writer: `load` runs once, in the constructor or under the start lock.
     unsafe { STORAGE.0.get().write(core::mem::MaybeUninit::new(facts)) };
     FACTS.store(STORAGE.0.get().cast(), Ordering::Release);
+    TID_OFFSET.store(tid_offset, Ordering::Release);
     Ok(())
 }
 

@@ -12,8 +12,17 @@ use once_cell::race::OnceNonZeroUsize;
 /// because the program could not have called it either.
 #[cold]
 pub fn lookup(name: &CStr) -> NonZeroUsize {
-    // SAFETY: a valid C string; RTLD_NEXT is resolved against this library.
-    let address = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    // Condition variables were redone in glibc 2.3.2, and before 2.36 `dlsym` may give the old ones.
+    let versioned = name.to_bytes().starts_with(b"pthread_cond_");
+    // SAFETY: valid C strings; RTLD_NEXT is resolved against this library.
+    let address = unsafe {
+        let new = if versioned {
+            libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr())
+        } else {
+            core::ptr::null_mut()
+        };
+        if new.is_null() { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } else { new }
+    };
     NonZeroUsize::new(address as usize).unwrap_or_else(|| {
         super::report::line(format_args!(
             "the C library has no {}; run the program without preloom",
