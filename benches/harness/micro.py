@@ -5,21 +5,21 @@ import subprocess
 
 from . import results, system
 
-# Figure: (program, key of its JSON object).
+# Figure: (program, key of its JSON object, the call that decides it).
 FIGURES = {
-    "mutex + condvar hand-over": ("mutex_pingpong", "handover_ns"),
-    "pthread_create + join": ("create_join", "create_join_ns"),
-    "sched_yield switch": ("yield_switch", "switch_ns"),
-    "mutex lock + unlock": ("mutex_uncontended", "lock_unlock_ns"),
-    "sem_post + sem_wait": ("mutex_uncontended", "sem_post_wait_ns"),
-    "pthread_getspecific": ("mutex_uncontended", "getspecific_ns"),
+    "mutex + condvar hand-over": ("mutex_pingpong", "handover_ns", "pthread_cond_wait"),
+    "pthread_create + join": ("create_join", "create_join_ns", "pthread_create"),
+    "sched_yield switch": ("yield_switch", "switch_ns", "sched_yield"),
+    "mutex lock + unlock": ("mutex_uncontended", "lock_unlock_ns", "pthread_mutex_lock"),
+    "sem_post + sem_wait": ("mutex_uncontended", "sem_post_wait_ns", "sem_wait"),
+    "pthread_getspecific": ("mutex_uncontended", "getspecific_ns", "pthread_getspecific"),
 }
 
 
 def run(args):
     print("micro")
     chosen = system.contenders(args, ["threads", "preloom"])
-    programs = list(dict.fromkeys(program for program, _ in FIGURES.values()))
+    programs = list(dict.fromkeys(program for program, *_ in FIGURES.values()))
     rows, failures = [], []
     for index in range(args.rounds):
         for place in range(len(chosen)):
@@ -32,7 +32,7 @@ def run(args):
                 except (system.BenchError, ValueError, subprocess.TimeoutExpired) as error:
                     failures.append(f"{contender}, round {index + 1}: {program}: {error}")
                     continue
-                for figure, (owner, key) in FIGURES.items():
+                for figure, (owner, key, _) in FIGURES.items():
                     if owner == program:
                         rows.append({"figure": figure, "round": index, "contender": contender, "ns": found[key]})
     publish(args, chosen, rows, failures)
@@ -57,6 +57,13 @@ def publish(args, chosen, rows, failures):
         f"Medians of {args.rounds} interleaved rounds; each program runs on one CPU, preloom with one worker. In the "
         "last three nobody contends.",
     ]
+    if "preloom" in chosen:
+        hooks = system.exported()
+        theirs = [figure for figure, (*_, call) in FIGURES.items() if call not in hooks]
+        if theirs:
+            # Both columns then run the same code: the figure says nothing about preloom's.
+            text += ["", f"Not served by the measured library but by libc itself, in both columns: {', '.join(theirs)}."]
+            print(f"  libc's own in both columns: {', '.join(theirs)}")
     results.write_csv(args.out / "micro.csv", rows)
     results.write_markdown(args.out / "micro.md", "Micro-benchmarks", text, failures)
     names = [figure for figure in FIGURES if any((figure, name) in middle for name in chosen)]
