@@ -289,8 +289,9 @@ impl Facts {
     }
 
     /// Gives up the robust mutexes that the caller still holds, as the kernel does for a kernel thread that
-    /// ends: marks each as "owner died" and wakes a waiter. The caller is a coroutine at its end.
-    pub fn release_robust_mutexes(&self) {
+    /// ends: marks each as "owner died" and wakes a waiter, in the kernel and by `wake` with the word's
+    /// address. The caller is a coroutine at its end.
+    pub fn release_robust_mutexes(&self, wake: impl Fn(usize)) {
         const OWNER_DIED: u32 = 0x4000_0000;
         const WAITERS: u32 = 0x8000_0000;
         const ID: u32 = 0x3fff_ffff;
@@ -323,6 +324,7 @@ impl Facts {
                                     1
                                 );
                             }
+                            wake(word.as_ptr() as usize);
                             break;
                         }
                         Err(now) => seen = now,
