@@ -58,6 +58,7 @@ fn launch(options: &Options) -> Failure {
             std::env::var_os("PRELOOM_LIB").as_deref(),
             std::env::current_exe().ok().as_deref(),
         )?;
+        elf::check_library(&library)?;
         let preload = library::preload(&library, std::env::var_os("LD_PRELOAD").as_deref());
         Ok((program, environment(settings, preload)))
     };
