@@ -35,6 +35,9 @@ check-full: setup build lint ## Lint, and run all tests
 bench: setup build ## Measure against threads and epoll loops, into docs/bench/
 	benches/run
 
+bench-%: setup build ## Measure one thing only; benches/run --help lists the names
+	benches/run $*
+
 lint: ## Check formatting and warnings
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
@@ -60,4 +63,4 @@ clean: ## Remove all that was built
 	rm -rf build
 
 help: ## List the targets
-	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z%-]*\):[^#]*## /\1\t/p' Makefile | sed 's/%/NAME/' | expand -t 12
