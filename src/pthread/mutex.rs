@@ -363,8 +363,8 @@ pub unsafe fn lock(mutex: *mut pthread_mutex_t) -> c_int {
     }
 }
 
-/// `pthread_mutex_init`: glibc's, without PTHREAD_PRIO_INHERIT for mutexes of this process: the kernel can
-/// only lend priority to its own threads.
+/// `pthread_mutex_init`: glibc's; of this process's mutexes it takes PTHREAD_PRIO_INHERIT, because the kernel
+/// can only lend priority to its own threads.
 ///
 /// # Safety
 /// As `pthread_mutex_init`.
@@ -374,9 +374,14 @@ pub unsafe fn init(mutex: *mut pthread_mutex_t, attr: *const pthread_mutexattr_t
         let code = real::pthread_mutex_init(mutex, attr);
         if code == 0 && glibc::tid_if_loaded().is_some() {
             let kind = &Mutex::of(mutex).kind;
-            let flags = kind.load(Ordering::Relaxed);
-            if flags & INHERIT != 0 && flags & SHARED == 0 {
-                kind.store(flags & !INHERIT, Ordering::Relaxed);
+            // glibc marks every robust mutex as shared; the attributes know better.
+            let mut shared = libc::PTHREAD_PROCESS_PRIVATE;
+            if !attr.is_null() {
+                libc::pthread_mutexattr_getpshared(attr, &mut shared);
+            }
+            if shared == libc::PTHREAD_PROCESS_PRIVATE {
+                let flags = kind.load(Ordering::Relaxed);
+                kind.store(flags & !(INHERIT | SHARED), Ordering::Relaxed);
             }
         }
         code
