@@ -6,11 +6,11 @@
 use super::hooks;
 use crate::pthread::c11::{self, C11Start};
 use crate::pthread::once::{self, Routine};
-use crate::pthread::{barrier, cond, mutex, sem, spin};
+use crate::pthread::{barrier, cond, mutex, rwlock, sem, spin};
 use core::ffi::{c_int, c_void};
 use libc::{
     clockid_t, pthread_barrier_t, pthread_cond_t, pthread_mutex_t, pthread_once_t,
-    pthread_spinlock_t, pthread_t, sem_t, timespec,
+    pthread_rwlock_t, pthread_spinlock_t, pthread_t, sem_t, timespec,
 };
 
 hooks! {
@@ -29,6 +29,22 @@ hooks! {
     every fn pthread_cond_clockwait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, clock: clockid_t, time: *const timespec) -> c_int = cond::clockwait;
     every fn pthread_cond_signal(cond: *mut pthread_cond_t) -> c_int = cond::signal;
     every fn pthread_cond_broadcast(cond: *mut pthread_cond_t) -> c_int = cond::broadcast;
+
+    // read-write lock
+    every fn pthread_rwlock_rdlock(lock: *mut pthread_rwlock_t) -> c_int = rwlock::rdlock;
+    every fn __pthread_rwlock_rdlock(lock: *mut pthread_rwlock_t) -> c_int = rwlock::rdlock;
+    every fn pthread_rwlock_wrlock(lock: *mut pthread_rwlock_t) -> c_int = rwlock::wrlock;
+    every fn __pthread_rwlock_wrlock(lock: *mut pthread_rwlock_t) -> c_int = rwlock::wrlock;
+    every fn pthread_rwlock_tryrdlock(lock: *mut pthread_rwlock_t) -> c_int = rwlock::tryrdlock;
+    every fn __pthread_rwlock_tryrdlock(lock: *mut pthread_rwlock_t) -> c_int = rwlock::tryrdlock;
+    every fn pthread_rwlock_trywrlock(lock: *mut pthread_rwlock_t) -> c_int = rwlock::trywrlock;
+    every fn __pthread_rwlock_trywrlock(lock: *mut pthread_rwlock_t) -> c_int = rwlock::trywrlock;
+    every fn pthread_rwlock_timedrdlock(lock: *mut pthread_rwlock_t, time: *const timespec) -> c_int = rwlock::timedrdlock;
+    every fn pthread_rwlock_timedwrlock(lock: *mut pthread_rwlock_t, time: *const timespec) -> c_int = rwlock::timedwrlock;
+    every fn pthread_rwlock_clockrdlock(lock: *mut pthread_rwlock_t, clock: clockid_t, time: *const timespec) -> c_int = rwlock::clockrdlock;
+    every fn pthread_rwlock_clockwrlock(lock: *mut pthread_rwlock_t, clock: clockid_t, time: *const timespec) -> c_int = rwlock::clockwrlock;
+    every fn pthread_rwlock_unlock(lock: *mut pthread_rwlock_t) -> c_int = rwlock::unlock;
+    every fn __pthread_rwlock_unlock(lock: *mut pthread_rwlock_t) -> c_int = rwlock::unlock;
 
     // semaphore
     every fn sem_wait(semaphore: *mut sem_t) -> c_int = sem::wait;

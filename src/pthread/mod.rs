@@ -11,6 +11,7 @@ pub mod mutex;
 pub mod name;
 pub mod once;
 pub mod robust;
+pub mod rwlock;
 pub mod sem;
 pub mod signal;
 pub mod spin;

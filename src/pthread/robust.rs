@@ -43,6 +43,12 @@ pub(super) unsafe fn lock(
     loop {
         // SAFETY: the caller's promise.
         let code = unsafe { real::pthread_mutex_trylock(mutex) };
+        if code == libc::ENOTRECOVERABLE {
+            // glibc's trylock leaves it locked by the caller, its lock does not.
+            if word.compare_exchange(me, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                futex::wake(word.as_ptr() as usize, 1);
+            }
+        }
         if code != libc::EBUSY {
             return code;
         }
