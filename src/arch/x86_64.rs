@@ -318,8 +318,9 @@ pub unsafe fn fix_copy_fault(context: *mut libc::ucontext_t) -> bool {
 ///
 /// # Safety
 /// As the C function.
+#[cfg(not(test))]
 #[unsafe(naked)]
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dlopen(path: *const i8, flags: i32) -> *mut core::ffi::c_void {
     naked_asm!(
         ".cfi_startproc",
@@ -362,12 +363,14 @@ pub unsafe extern "C-unwind" fn dlopen(path: *const i8, flags: i32) -> *mut core
 }
 
 /// The real `dlopen`, and the address of a `ret` near `caller` (0: none was found, do without).
+#[cfg(not(test))]
 #[repr(C)]
 struct Route {
     real: *const core::ffi::c_void,
     ret: usize,
 }
 
+#[cfg(not(test))]
 extern "C" fn dlopen_route(caller: usize) -> Route {
     static REAL: crate::sys::real::Symbol = crate::sys::real::symbol!(dlopen);
     const PAGE: usize = 4096;
