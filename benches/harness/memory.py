@@ -18,9 +18,9 @@ def own(pid):
 
 
 def kernel():
-    """Kernel stacks, page tables and unreclaimable objects of the whole system in KiB."""
+    """Kernel stacks and unreclaimable objects of the whole system in KiB (page tables count as the process's own)."""
     fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
-    return sum(int(fields[name].split()[0]) for name in ("KernelStack", "PageTables", "SUnreclaim"))
+    return sum(int(fields[name].split()[0]) for name in ("KernelStack", "SUnreclaim"))
 
 
 def run(args):
@@ -56,24 +56,47 @@ def run(args):
     return failures
 
 
+def thread_or_coroutine(rows):
+    """Adds to each row the total, and what is left of it without the sockets: what epoll-lt took in that round."""
+    for row in rows:
+        row["total_kib"] = round(row["own_kib"] + row["kernel_kib"], 2)
+    sockets = {row["round"]: row["total_kib"] for row in rows if row["contender"] == "epoll-lt"}
+    for row in rows:
+        base = sockets.get(row["round"])
+        row["without_sockets_kib"] = None if base is None else round(row["total_kib"] - base, 2)
+
+
 def publish(args, chosen, count, rows, failures):
+    thread_or_coroutine(rows)
+    columns = {
+        "own_kib": "RSS + page tables, KiB",
+        "kernel_kib": "kernel memory, KiB",
+        "total_kib": "both, KiB",
+        "without_sockets_kib": "without the sockets, KiB",
+    }
     lines, values = [], []
     for name in chosen:
         mine = [row for row in rows if row["contender"] == name]
-        middle = {key: median(row[key] for row in mine) for key in ("own_kib", "kernel_kib", "threads")} if mine else {}
+        middle = {
+            key: median(row[key] for row in mine)
+            for key in columns
+            if mine and all(row[key] is not None for row in mine)
+        }
         values.append(middle.get("own_kib", 0))
-        cells = [
-            results.number(middle.get(key), 0 if key == "threads" else 2)
-            for key in ("own_kib", "kernel_kib", "threads")
-        ]
-        lines.append([name, *cells])
+        share = None
+        if name != "epoll-lt" and "without_sockets_kib" in middle:
+            share = results.ratio(rows, name, "without_sockets_kib", results.of("threads", "without_sockets_kib"))
+        threads = median(row["threads"] for row in mine) if mine else None
+        cells = [*(results.number(middle.get(key), 2) for key in columns), results.number(share, 2)]
+        lines.append([name, *cells, results.number(threads)])
     text = [
         f"{count:,} connections, each after one 64-byte request, divided by their number.",
         "",
-        *results.table(["", "RSS + page tables, KiB", "kernel memory, KiB", "Threads"], lines),
+        *results.table(["", *columns.values(), "× threads", "Threads"], lines),
         "",
-        "Kernel memory is the growth of KernelStack, PageTables and SUnreclaim of the whole system, both ends of the "
-        "sockets included: what `epoll-lt` shows is common to all.",
+        "Kernel memory is the growth of KernelStack and SUnreclaim of the whole system: both ends of the sockets are in "
+        "it, and so is what other programs did meanwhile. “Without the sockets” takes off what `epoll-lt`, which has no "
+        "stacks, took in the same round; “× threads” compares that.",
     ]
     results.write_csv(args.out / "memory.csv", rows)
     results.write_markdown(args.out / "memory.md", "Memory of an idle connection", text, failures)

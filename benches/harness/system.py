@@ -13,8 +13,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "bench"
-LIBRARY = ROOT / "build" / "lib" / "libpreloom.so"
-RELEASE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+BUILT_LIBRARY = ROOT / "build" / "lib" / "libpreloom.so"
+# What is measured is a copy: a build in the middle of a run must not change what its rounds compare.
+LIBRARY = BUILD / "libpreloom.so"
+RELEASE = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release"
 LOADGEN = RELEASE / "loadgen"
 PLOT = RELEASE / "plot"
 SERVER_CPU, LOAD_CPU = 0, 1
@@ -46,9 +48,8 @@ def contenders(args, default):
     """The contenders of a bench: `default`, or those of them that the command line names."""
     chosen = [name for name in default if args.contenders is None or name in args.contenders]
     for name in chosen:
-        library = CONTENDERS[name][1].get("LD_PRELOAD")
-        if library is not None and not Path(library).exists():
-            raise BenchError(f"contender {name}: {library} is missing; build it with make")
+        if "LD_PRELOAD" in CONTENDERS[name][1] and not LIBRARY.exists():
+            raise BenchError(f"contender {name}: {BUILT_LIBRARY} is missing; build it with make")
     return chosen
 
 
@@ -67,6 +68,17 @@ def prepare(args):
     if subprocess.run(command, cwd=ROOT).returncode != 0:
         raise BenchError("cannot build the load generator")
     args.out.mkdir(parents=True, exist_ok=True)
+    LIBRARY.unlink(missing_ok=True)
+    if BUILT_LIBRARY.exists():
+        shutil.copy2(BUILT_LIBRARY, LIBRARY)
+
+
+def exported():
+    """The names that the library puts in the place of libc's."""
+    lines = subprocess.run(
+        ["nm", "--dynamic", "--defined-only", str(LIBRARY)], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.splitlines()
+    return {line.split()[-1].split("@")[0] for line in lines}
 
 
 def enter_network_namespace():
@@ -168,11 +180,15 @@ def program(name, arguments, extra, timeout):
     done = subprocess.run(
         [str(BUILD / name), *arguments],
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, **extra},
         preexec_fn=pin(SERVER_CPU),
         timeout=timeout,
     )
     if done.returncode != 0:
-        raise BenchError(f"{name} ended with status {done.returncode}")
+        raise BenchError(f"{name} ended with status {done.returncode}: {done.stderr.strip()}")
+    if done.stderr:
+        # The programs say nothing there; the loader or the library does when the program runs natively after all.
+        raise BenchError(f"{name}: {done.stderr.strip()}")
     return done.stdout

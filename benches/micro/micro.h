@@ -16,6 +16,15 @@ static inline double now_ns(void)
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
+/* CPU time of the whole process. These programs never idle on their one CPU, so it is what now_ns() would say on a
+ * machine that nothing else uses. */
+static inline double cpu_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
 /* Ends the program if a pthread call failed: a broken benchmark must not print a figure. */
 static inline void check(int result, const char *what)
 {

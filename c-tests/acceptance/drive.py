@@ -117,7 +117,7 @@ class Server:
 
     def check_threads(self, limit):
         if not NATIVE and not 0 < self.most_threads <= limit:
-            raise Failure(f"{self.most_threads} threads, more than {limit}")
+            raise Failure(f"{self.most_threads} threads, more than {limit}\n{self.complaints()}")
 
     def stop(self, seconds=20):
         """SIGTERM; the server must exit with status 0, and the library must have been at work."""

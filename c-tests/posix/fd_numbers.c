@@ -109,6 +109,8 @@ static void the_limit_is_the_programs(void)
 
 int main(void)
 {
+    for (int fd = 3; fd < 256; fd++) /* what was inherited by accident */
+        close(fd);
     lowest = number_of_next();
     RUN(the_lowest_is_the_programs);
     RUN(copies_go_where_they_are_sent);

@@ -110,14 +110,20 @@ static void a_hundred_at_once(void)
         join(threads[i]);
 }
 
-/* They wake in the order of their deadlines, whatever the order in which they went to sleep. */
+/* They wake in the order of their deadlines, whatever the order in which they went to sleep. The deadlines are far
+ * enough apart for a busy machine. */
 static int woken[8], woken_count;
+static struct timespec origin;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void *wake_in_order(void *arg)
 {
     int place = (int)(intptr_t)arg;
-    sleep_ms(50 + 60 * place);
+    struct timespec when = origin;
+    when.tv_nsec += 150000000L * place;
+    when.tv_sec += when.tv_nsec / 1000000000;
+    when.tv_nsec %= 1000000000;
+    CHECK_EQ(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL), 0);
     pthread_mutex_lock(&lock);
     woken[woken_count++] = place;
     pthread_mutex_unlock(&lock);
@@ -128,6 +134,7 @@ static void in_the_order_of_deadlines(void)
 {
     static const int order[8] = {3, 0, 7, 5, 1, 6, 2, 4};
     pthread_t threads[8];
+    origin = in_ms(CLOCK_MONOTONIC, 150);
     for (int i = 0; i < 8; i++)
         threads[i] = start(wake_in_order, (void *)(intptr_t)order[i]);
     for (int i = 0; i < 8; i++)

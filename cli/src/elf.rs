@@ -1,7 +1,7 @@
-//! Whether glibc's loader starts a program, and can load libpreloom.so into it.
+//! Whether glibc's loader starts a program, and loads libpreloom.so into it.
 
-use crate::failure::{Failure, NOT_EXECUTABLE};
-use object::elf::{EM_AARCH64, EM_X86_64, FileHeader64, Machine};
+use crate::failure::{Failure, NOT_EXECUTABLE, USAGE};
+use object::elf::{EM_AARCH64, EM_X86_64, ET_DYN, FileHeader64, Machine};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, FileKind, ReadCache};
 use std::ffi::OsStr;
@@ -51,6 +51,37 @@ pub fn check(program: &Path, file: &File) -> Result<(), Failure> {
         return cannot(&format!("its loader {} is not there; install glibc", loader.display()));
     }
     Ok(())
+}
+
+/// Fails unless the loader can load `library`. It would only warn of one that it cannot, and start the program
+/// without it.
+pub fn check_library(library: &Path) -> Result<(), Failure> {
+    let cannot = |why: &dyn std::fmt::Display| {
+        Err(Failure::new(
+            USAGE,
+            format!(
+                "{} cannot be preloaded: {why}; install preloom again, or set PRELOOM_LIB to its libpreloom.so",
+                library.display()
+            ),
+        ))
+    };
+    let file = match File::open(library) {
+        Ok(file) => file,
+        Err(error) => return cannot(&error),
+    };
+    let data = ReadCache::new(&file);
+    let header = match FileKind::parse(&data) {
+        Ok(FileKind::Elf64) => FileHeader64::<Endianness>::parse(&data),
+        Ok(FileKind::Elf32) => return cannot(&"it is built for another word size"),
+        _ => return cannot(&"it is no shared library"),
+    };
+    match header.map(|header| header.endian().map(|endian| (header, endian))) {
+        Ok(Ok((header, endian))) if header.e_machine(endian) != MACHINE => {
+            cannot(&"it is built for another machine")
+        }
+        Ok(Ok((header, endian))) if header.e_type(endian) == ET_DYN => Ok(()),
+        _ => cannot(&"it is no shared library"),
+    }
 }
 
 const STATIC: &str =

@@ -82,6 +82,7 @@ fn is_separator(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use temp_dir::TempDir;
 
     fn preloaded(existing: &str) -> String {
         preload(Path::new("/lib/libpreloom.so"), Some(OsStr::new(existing))).into_string().unwrap()
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_chosen_library_is_made_absolute() {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = TempDir::new().unwrap();
         let library = directory.path().join("some.so");
         std::fs::write(&library, "").unwrap();
         let roundabout = directory.path().join("../").join(directory.path()).join("./some.so");
@@ -134,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_name_that_the_loader_would_split_is_refused() {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = TempDir::new().unwrap();
         let library = directory.path().join("some lib.so");
         std::fs::write(&library, "").unwrap();
         let failure = find(Some(library.as_os_str()), None).unwrap_err();

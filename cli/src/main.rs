@@ -27,7 +27,7 @@ use options::Options;
 use std::ffi::OsString;
 use std::io::Write;
 
-/// Where the C library starts the launcher.
+/// Where the C library starts the launcher. glibc has given the arguments to `std::env` before.
 #[cfg(not(test))]
 #[unsafe(no_mangle)]
 pub extern "C" fn main() -> libc::c_int {
@@ -58,6 +58,7 @@ fn launch(options: &Options) -> Failure {
             std::env::var_os("PRELOOM_LIB").as_deref(),
             std::env::current_exe().ok().as_deref(),
         )?;
+        elf::check_library(&library)?;
         let preload = library::preload(&library, std::env::var_os("LD_PRELOAD").as_deref());
         Ok((program, environment(settings, preload)))
     };

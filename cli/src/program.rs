@@ -43,10 +43,10 @@ impl Lookup {
                 let path = Path::new(".").join(directory).join(name);
                 match executable(&path) {
                     Ok(()) => return Ok(path),
-                    Err(failure) if failure.status == NOT_EXECUTABLE => {
+                    Err(failure) if path.is_file() => {
                         refused.get_or_insert(failure);
                     }
-                    Err(_) => {}
+                    Err(_) => {} // nothing, a directory, or below one that may not be searched
                 }
             }
         }
@@ -139,11 +139,11 @@ mod tests {
     use super::*;
     use std::fs::{Permissions, create_dir, set_permissions, write};
     use std::os::unix::fs::PermissionsExt;
-    use tempfile::{TempDir, tempdir};
+    use temp_dir::TempDir;
 
     /// Directories a and b, each with a file `prog` of the given modes.
     fn directories(modes: [u32; 2]) -> (TempDir, Lookup) {
-        let root = tempdir().unwrap();
+        let root = TempDir::new().unwrap();
         for (name, mode) in ["a", "b"].into_iter().zip(modes) {
             create_dir(root.path().join(name)).unwrap();
             let program = root.path().join(name).join("prog");
@@ -168,6 +168,13 @@ mod tests {
         assert_eq!(lookup.find(OsStr::new("prog")).unwrap_err().status, NOT_EXECUTABLE);
         assert_eq!(lookup.find(OsStr::new("gorp")).unwrap_err().status, NOT_FOUND);
         assert_eq!(lookup.find(OsStr::new("")).unwrap_err().status, NOT_FOUND);
+    }
+
+    #[test]
+    fn directories_in_path_are_no_programs() {
+        let (root, _) = directories([0o755, 0o755]);
+        let lookup = Lookup::new(Some(root.path().into()));
+        assert_eq!(lookup.find(OsStr::new("a")).unwrap_err().status, NOT_FOUND);
     }
 
     #[test]

@@ -83,12 +83,13 @@ fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
+    use temp_dir::TempDir;
 
     fn read(text: &str) -> Result<Option<(String, Option<String>)>, Failure> {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(text.as_bytes()).unwrap();
-        let found = interpreter(Path::new("script"), &file)?;
+        let directory = TempDir::new().unwrap();
+        let script = directory.child("script");
+        std::fs::write(&script, text).unwrap();
+        let found = interpreter(&script, &File::open(&script).unwrap())?;
         Ok(found.map(|interpreter| {
             let name = |text: OsString| text.into_string().unwrap();
             (name(interpreter.path.into()), interpreter.env_program.map(name))

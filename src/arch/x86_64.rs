@@ -253,6 +253,132 @@ unsafe extern "C-unwind" {
     fn _Unwind_Resume(exception: *mut core::ffi::c_void) -> !;
 }
 
+/// Copies `size` bytes; false if a page was not there. The handler of SIGSEGV sends a fault in here to the
+/// end, as the kernel's exception table does for its own copies.
+///
+/// # Safety
+/// One side is valid for `size` bytes; the other is the program's.
+#[unsafe(naked)]
+pub unsafe extern "C" fn copy_user(
+    to: *mut core::ffi::c_void,
+    from: *const core::ffi::c_void,
+    size: usize,
+) -> bool {
+    naked_asm!(
+        ".cfi_startproc",
+        "mov rcx, rdx",
+        ".globl preloom_copy_start",
+        ".hidden preloom_copy_start",
+        "preloom_copy_start:",
+        "rep movsb",
+        ".globl preloom_copy_end",
+        ".hidden preloom_copy_end",
+        "preloom_copy_end:",
+        "mov eax, 1",
+        "ret",
+        ".globl preloom_copy_fault",
+        ".hidden preloom_copy_fault",
+        "preloom_copy_fault:",
+        "xor eax, eax",
+        "ret",
+        ".cfi_endproc",
+    )
+}
+
+/// If the fault happened in [`copy_user`], lets it go on there as failed.
+///
+/// # Safety
+/// `context` is what the kernel gave to the handler of SIGSEGV.
+pub unsafe fn fix_copy_fault(context: *mut libc::ucontext_t) -> bool {
+    let (start, end, fault): (usize, usize, usize);
+    // SAFETY: loads three addresses.
+    unsafe {
+        core::arch::asm!(
+            "lea {0}, [rip + preloom_copy_start]",
+            "lea {1}, [rip + preloom_copy_end]",
+            "lea {2}, [rip + preloom_copy_fault]",
+            out(reg) start, out(reg) end, out(reg) fault,
+            options(nostack, nomem, preserves_flags)
+        );
+        let ip = &mut (*context).uc_mcontext.gregs[libc::REG_RIP as usize];
+        if (start..end).contains(&(*ip as usize)) {
+            *ip = fault as i64;
+            return true;
+        }
+    }
+    false
+}
+
+/// `dlopen`, without RTLD_DEEPBIND (8): a library opened with it would find libc's symbols before ours.
+/// Afterwards [`crate::sys::tls_image::libraries_changed`] looks at what was loaded.
+///
+/// The loader searches the RUNPATH of the library that the call came from, which it tells from its return
+/// address. So the real function is given a return address in that library: that of a `ret` instruction,
+/// which returns to us.
+///
+/// # Safety
+/// As the C function.
+#[unsafe(naked)]
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn dlopen(path: *const i8, flags: i32) -> *mut core::ffi::c_void {
+    naked_asm!(
+        ".cfi_startproc",
+        "and esi, -9",
+        "push rdi",
+        ".cfi_adjust_cfa_offset 8",
+        "push rsi",
+        ".cfi_adjust_cfa_offset 8",
+        "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 8",
+        "mov rdi, [rsp + 24]", // our return address
+        "call {route}",
+        "add rsp, 8",
+        ".cfi_adjust_cfa_offset -8",
+        "pop rsi",
+        ".cfi_adjust_cfa_offset -8",
+        "pop rdi",
+        ".cfi_adjust_cfa_offset -8",
+        "test rdx, rdx",
+        "jz 2f",
+        "lea r11, [rip + 3f]",
+        "push r11",
+        ".cfi_adjust_cfa_offset 8",
+        "push rdx",
+        ".cfi_adjust_cfa_offset 8",
+        "2:",
+        "jmp rax",
+        ".cfi_adjust_cfa_offset -16",
+        "3:",
+        "push rax",
+        ".cfi_adjust_cfa_offset 8",
+        "call {after}",
+        "pop rax",
+        ".cfi_adjust_cfa_offset -8",
+        "ret",
+        ".cfi_endproc",
+        route = sym dlopen_route,
+        after = sym crate::sys::tls_image::libraries_changed,
+    )
+}
+
+/// The real `dlopen`, and the address of a `ret` near `caller` (0: none was found, do without).
+#[repr(C)]
+struct Route {
+    real: *const core::ffi::c_void,
+    ret: usize,
+}
+
+extern "C" fn dlopen_route(caller: usize) -> Route {
+    static REAL: crate::sys::real::Symbol = crate::sys::real::symbol!(dlopen);
+    const PAGE: usize = 4096;
+    const RET: u8 = 0xc3;
+    let page = caller & !(PAGE - 1);
+    // SAFETY: the page that the caller's code lies in; jumped at, any byte of that value is a `ret`.
+    let code = unsafe { core::slice::from_raw_parts(page as *const u8, PAGE) };
+    let ret = code.iter().position(|&byte| byte == RET).map_or(0, |offset| page + offset);
+    Route { real: REAL.address(), ret }
+}
+
 // The precompiled `core` names Rust's personality routine, which `std` would define. No frame of ours
 // has anything to clean up: "continue unwinding" (8). Hidden, so that it never takes the place of the
 // one in a program written in Rust.

@@ -39,6 +39,9 @@ pub unsafe extern "C-unwind" fn coroutine_end(coroutine: *const Coroutine) -> ! 
     let facts = glibc::facts();
     facts.call_tls_dtors();
     facts.call_key_destructors();
+    facts.release_robust_mutexes(|word| {
+        crate::futex::wake(word, 1);
+    });
     reset_libc_state();
     sched::coroutine_ended();
     sched::leave(coroutine, Post::Exit);

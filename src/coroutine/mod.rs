@@ -65,8 +65,12 @@ pub struct Coroutine {
     pub slot: stack::Slot,
     /// The stack that the program sees: lowest address and size.
     pub stack: Cell<(usize, usize)>,
+    /// Where its first frame goes.
+    pub stack_top: Cell<usize>,
     /// Guard size to be reported by `pthread_getattr_np`.
     pub guard_size: Cell<usize>,
+    /// Its `sigaltstack`.
+    pub alternate_stack: Cell<Option<libc::stack_t>>,
     /// Start routine and its argument.
     pub start: Cell<(Option<Start>, *mut c_void)>,
     /// What `pthread_join` gives.

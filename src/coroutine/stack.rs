@@ -80,6 +80,51 @@ static POOL: SpinLock<[Class; CLASSES]> = SpinLock::new([NO_CLASS; CLASSES]);
 static NEXT_TID: AtomicI32 = AtomicI32::new(FIRST_TID + 1);
 static NO_GUARD_REGIONS: AtomicBool = AtomicBool::new(false);
 
+/// The coroutine of each thread id, in lazily touched memory: ids are given out in order, one per slot.
+static BY_TID: AtomicPtr<AtomicPtr<Coroutine>> = AtomicPtr::new(core::ptr::null_mut());
+/// Thread ids that there can be.
+const TIDS: usize = 1 << 22;
+
+fn by_tid() -> Result<&'static [AtomicPtr<Coroutine>]> {
+    let mut table = BY_TID.load(Ordering::Acquire);
+    if table.is_null() {
+        let size = TIDS * size_of::<usize>();
+        let fresh = linux::map(size).map_err(|_| Errno(libc::EAGAIN))?.cast();
+        table = fresh;
+        if let Err(other) = BY_TID.compare_exchange(
+            core::ptr::null_mut(),
+            fresh,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        ) {
+            // SAFETY: ours, and nobody has seen it.
+            unsafe { linux::unmap(fresh.cast(), size) };
+            table = other;
+        }
+    }
+    // SAFETY: a mapping of that many pointers, zero until set, never removed.
+    Ok(unsafe { core::slice::from_raw_parts(table, TIDS) })
+}
+
+/// The coroutine with this thread id, alive or not; `None` if there never was one.
+pub fn with_tid(tid: i32) -> Option<&'static Coroutine> {
+    let index = usize::try_from(tid.checked_sub(FIRST_TID)?).ok()?;
+    // SAFETY: slots are never unmapped.
+    unsafe { by_tid().ok()?.get(index)?.load(Ordering::Acquire).as_ref() }
+}
+
+/// Calls `visit` with the TCB of every slot, in use or in the pool.
+pub fn for_each_tcb(visit: impl Fn(*mut u8)) {
+    let count = (NEXT_TID.load(Ordering::Acquire) - FIRST_TID) as usize;
+    let Ok(table) = by_tid() else { return };
+    for slot in &table[..count.min(TIDS)] {
+        // SAFETY: slots are never unmapped.
+        if let Some(coroutine) = unsafe { slot.load(Ordering::Acquire).as_ref() } {
+            visit(coroutine.tcb);
+        }
+    }
+}
+
 fn round_up(value: usize, unit: usize) -> usize {
     value.div_ceil(unit) * unit
 }
@@ -99,18 +144,23 @@ pub fn allocate(request: &Request) -> Result<&'static Coroutine> {
     let (size, guard) = match (request.own_stack, request.size) {
         // Only the TCB and the object live in the slot.
         (Some(_), _) => (round_up(overhead(), PAGE), 0),
+        // The program's own choice may be tight: TLS comes on top of it.
         (None, Some(size)) => (round_up(size + overhead(), PAGE) + guard, guard),
-        // The default counts everything in, so that slots keep their place in the page tables.
-        (None, None) => (round_up(config::get().stack_size.max(overhead() + PAGE), PAGE), guard),
+        // As in glibc, the default holds TLS too.
+        (None, None) => {
+            (round_up(config::get().stack_size.max(overhead() + PAGE), PAGE) + guard, guard)
+        }
     };
     tls_image::refresh();
     let coroutine = take(size, guard)?;
     let slot = coroutine.slot;
-    let stack = request.own_stack.unwrap_or_else(|| {
-        let low = slot.base + slot.guard;
-        (low, tls_bottom(coroutine.tcb) - low)
-    });
+    let (stack, top) = match request.own_stack {
+        Some((low, size)) => ((low, size), low + size),
+        // What is shown ends with the slot, as glibc's ends with the TCB.
+        None => ((slot.base + slot.guard, slot.size - slot.guard), tls_bottom(coroutine.tcb)),
+    };
     coroutine.stack.set(stack);
+    coroutine.stack_top.set(top);
     coroutine.guard_size.set(slot.guard);
     Ok(coroutine)
 }
@@ -194,6 +244,7 @@ fn build(slot: Slot) -> Result<&'static Coroutine> {
     let facts = glibc::facts();
     let object = (slot.base + slot.size - size_of::<Coroutine>()) & !63;
     let tcb = ((object - facts.sizeof_pthread) & !(facts.static_tls_align - 1)) as *mut u8;
+    let table = by_tid()?;
     if install_guard(&slot).is_err() {
         return Err(give_back_uncut(slot));
     }
@@ -217,7 +268,9 @@ fn build(slot: Slot) -> Result<&'static Coroutine> {
             timer: TimerNode::new(),
             slot,
             stack: Cell::new((0, 0)),
+            stack_top: Cell::new(0),
             guard_size: Cell::new(0),
+            alternate_stack: Cell::new(None),
             start: Cell::new((None, core::ptr::null_mut())),
             result: Cell::new(core::ptr::null_mut()),
             has_result: Cell::new(false),
@@ -225,7 +278,11 @@ fn build(slot: Slot) -> Result<&'static Coroutine> {
             name: UnsafeCell::new([0; 16]),
         });
         *current::slot_of(tcb) = coroutine.cast();
-        *facts.tid_of(tcb) = NEXT_TID.fetch_add(1, Ordering::Relaxed);
+        let tid = NEXT_TID.fetch_add(1, Ordering::AcqRel);
+        *facts.tid_of(tcb) = tid;
+        if let Some(entry) = table.get((tid - FIRST_TID) as usize) {
+            entry.store(coroutine, Ordering::Release);
+        }
         Ok(&*coroutine)
     }
 }
@@ -252,10 +309,10 @@ fn renew(coroutine: &Coroutine) {
         let tid = facts.tid_of(coroutine.tcb);
         *tid = (*tid).abs();
         *current::slot_of(coroutine.tcb) = (&raw const *coroutine).cast_mut().cast();
-        *coroutine.name.get() = [0; 16];
     }
     coroutine.life.store(0, Ordering::Relaxed);
     coroutine.has_result.set(false);
+    coroutine.alternate_stack.set(None);
     coroutine.result.set(core::ptr::null_mut());
 }
 

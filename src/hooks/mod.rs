@@ -10,6 +10,7 @@
 //! Every hook is `extern "C-unwind"`: cancellation and `pthread_exit` may unwind through it, so no frame
 //! between a hook's entry and the park holds a value with a `Drop`.
 
+pub mod chk;
 pub mod sync;
 pub mod table;
 

@@ -15,6 +15,7 @@ use libc::{
 
 hooks! {
     // mutex
+    every fn pthread_mutex_init(mutex: *mut pthread_mutex_t, attr: *const libc::pthread_mutexattr_t) -> c_int = mutex::init;
     every fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int = mutex::lock;
     every fn __pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int = mutex::lock;
     every fn pthread_mutex_timedlock(mutex: *mut pthread_mutex_t, time: *const timespec) -> c_int = mutex::timedlock;

@@ -21,6 +21,8 @@ hooks! {
     every fn pthread_getattr_np(thread: pthread_t, attr: *mut pthread_attr_t) -> c_int = pthread::attr::getattr;
     every fn pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int = pthread::name::setname;
     every fn pthread_getname_np(thread: pthread_t, name: *mut c_char, length: size_t) -> c_int = pthread::name::getname;
+    green fn gettid() -> libc::pid_t = pthread::name::gettid;
+    every fn tgkill(process: libc::pid_t, thread: libc::pid_t, signal: c_int) -> c_int = pthread::signal::tgkill;
     every fn pthread_kill(thread: pthread_t, signal: c_int) -> c_int = pthread::signal::kill;
 
     // input and output
@@ -44,6 +46,30 @@ hooks! {
     green fn select(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *mut timeval) -> c_int = posix::poll::select;
     green fn pselect(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *const timespec, mask: *const sigset_t) -> c_int = posix::poll::pselect;
 
+    // fortified twins
+    green fn __read_chk(fd: c_int, buffer: *mut c_void, count: size_t, room: size_t) -> ssize_t = super::chk::read;
+    green fn __recv_chk(fd: c_int, buffer: *mut c_void, length: size_t, room: size_t, flags: c_int) -> ssize_t = super::chk::recv;
+    green fn __recvfrom_chk(fd: c_int, buffer: *mut c_void, length: size_t, room: size_t, flags: c_int, address: *mut sockaddr, address_length: *mut socklen_t) -> ssize_t = super::chk::recvfrom;
+    green fn __poll_chk(fds: *mut pollfd, count: nfds_t, timeout: c_int, room: size_t) -> c_int = super::chk::poll;
+    green fn __ppoll_chk(fds: *mut pollfd, count: nfds_t, timeout: *const timespec, mask: *const sigset_t, room: size_t) -> c_int = super::chk::ppoll;
+
+    // other names of the same
+    green fn __read(fd: c_int, buffer: *mut c_void, count: size_t) -> ssize_t = posix::io::read;
+    green fn __write(fd: c_int, buffer: *const c_void, count: size_t) -> ssize_t = posix::io::write;
+    green fn __send(fd: c_int, buffer: *const c_void, length: size_t, flags: c_int) -> ssize_t = posix::socket::send;
+    green fn __connect(fd: c_int, address: *const sockaddr, length: socklen_t) -> c_int = posix::connect::connect;
+    green fn __poll(fds: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int = posix::poll::poll;
+    green fn __select(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *mut timeval) -> c_int = posix::poll::select;
+    every fn __close(fd: c_int) -> c_int = posix::fd::close;
+    every fn __dup2(fd: c_int, new: c_int) -> c_int = posix::fd::dup2;
+    every fn __fcntl(fd: c_int, command: c_int, argument: usize) -> c_int = posix::fd::fcntl;
+    every fn __open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int = posix::fd::open;
+    every fn __open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int = posix::fd::open64;
+    every fn __pipe(pair: *mut c_int) -> c_int = posix::fd::pipe;
+    every fn __sigaction(number: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int = posix::signal::sigaction;
+    green fn __nanosleep(time: *const timespec, rest: *mut timespec) -> c_int = posix::time::nanosleep;
+    green fn __sched_yield() -> c_int = posix::time::sched_yield;
+
     // life of a descriptor
     every fn close(fd: c_int) -> c_int = posix::fd::close;
     every fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int = posix::fd::close_range;
@@ -59,6 +85,7 @@ hooks! {
     every fn fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int = posix::fd::fcntl64;
     every fn ioctl(fd: c_int, request: u64, argument: usize) -> c_int = posix::fd::ioctl;
     every fn setsockopt(fd: c_int, level: c_int, option: c_int, value: *const c_void, length: socklen_t) -> c_int = posix::fd::setsockopt;
+    every fn shutdown(fd: c_int, how: c_int) -> c_int = posix::fd::shutdown;
     every fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int = posix::fd::socket;
     every fn socketpair(domain: c_int, kind: c_int, protocol: c_int, pair: *mut c_int) -> c_int = posix::fd::socketpair;
     every fn pipe(pair: *mut c_int) -> c_int = posix::fd::pipe;
@@ -82,6 +109,14 @@ hooks! {
     every fn epoll_create(size: c_int) -> c_int = posix::fd::epoll_create;
     every fn epoll_create1(flags: c_int) -> c_int = posix::fd::epoll_create1;
     every fn posix_openpt(flags: c_int) -> c_int = posix::fd::posix_openpt;
+
+    // signals
+    every fn sigaction(number: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int = posix::signal::sigaction;
+    every fn signal(number: c_int, handler: libc::sighandler_t) -> libc::sighandler_t = posix::signal::signal;
+    green fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int = posix::signal::sigaltstack;
+
+    // the loader (`dlopen` is in `arch`)
+    every fn dlclose(library: *mut c_void) -> c_int = crate::sys::tls_image::dlclose;
 
     // time
     green fn sleep(seconds: c_uint) -> c_uint = posix::time::sleep;

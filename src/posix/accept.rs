@@ -68,6 +68,9 @@ unsafe fn accept_on(
 ) -> Result<usize> {
     // SAFETY: the caller's buffers.
     let real = || unsafe { syscall!(accept4, fd, address, length, flags) };
+    if flags & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) != 0 {
+        return real(); // EINVAL, or what comes before it
+    }
     let Some(mut call) = Call::new(coroutine, fd, Direction::Read) else {
         return real();
     };
@@ -81,8 +84,8 @@ unsafe fn accept_on(
             sched::yield_now(coroutine);
         }
         let result = match poll_now(fd, libc::POLLIN) {
-            Ok(false) => Err(AGAIN),
-            Ok(true) => real(),
+            Ok(false) if listens(fd) => Err(AGAIN),
+            Ok(_) => real(),
             Err(error) => Err(error),
         };
         entry.accepting.store(false, Ordering::Release);
@@ -93,6 +96,24 @@ unsafe fn accept_on(
         note(fd, new as c_int, flags);
     }
     result
+}
+
+/// Whether connections can come; if not, `accept` has an error to tell.
+fn listens(fd: c_int) -> bool {
+    let mut listens = 0;
+    let mut length = size_of::<c_int>() as socklen_t;
+    // SAFETY: the buffer is as long as we say.
+    let answer = unsafe {
+        syscall!(
+            getsockopt,
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_ACCEPTCONN,
+            &raw mut listens,
+            &raw mut length
+        )
+    };
+    answer.is_ok() && listens != 0
 }
 
 /// Remembers what a new connection is: what its listener is.

@@ -2,7 +2,7 @@
 //! it may be; try again.
 
 use crate::coroutine::Coroutine;
-use crate::reactor::table::{self, Direction, Entry, Readiness};
+use crate::reactor::table::{self, Direction, Entry, Kind, Readiness};
 use crate::reactor::wait::{self, Outcome};
 use crate::sys::errno::{Errno, Result};
 use crate::sys::linux::syscall;
@@ -23,6 +23,8 @@ pub struct Call<'a> {
     pub direction: Direction,
     /// From SO_RCVTIMEO or SO_SNDTIMEO, once it had to wait.
     deadline: Option<Option<u64>>,
+    /// It is counted among those who wait to write to a socket.
+    counted: bool,
 }
 
 /// What to do after the descriptor was not ready.
@@ -38,20 +40,21 @@ impl<'a> Call<'a> {
     #[inline]
     pub fn new(coroutine: &'a Coroutine, fd: i32, direction: Direction) -> Option<Self> {
         let entry = table::entry(fd)?;
-        Some(Self { coroutine, fd, entry, direction, deadline: None })
+        Some(Self { coroutine, fd, entry, direction, deadline: None, counted: false })
     }
 
     /// Parks until the descriptor may be ready.
     ///
     /// # Errors
-    /// EAGAIN: it is non-blocking, or its timeout passed; EBADF: it was closed meanwhile.
+    /// EAGAIN: its timeout passed; EBADF: it was closed meanwhile.
     pub fn wait(&mut self) -> Result<Next> {
         let deadline = match self.deadline {
             Some(deadline) => deadline,
             None => {
                 let modes = wait::modes(self.fd, self.entry);
                 if modes.nonblocking {
-                    return Err(AGAIN);
+                    // The kernel's own answer, which does not wait.
+                    return Ok(Next::Block);
                 }
                 let timeout = modes.timeouts[self.direction as usize];
                 *self.deadline.insert((timeout != 0).then(|| time::after(timeout)))
@@ -65,12 +68,37 @@ impl<'a> Call<'a> {
         }
     }
 
+    fn must_be_counted(&self) -> bool {
+        !self.counted && self.direction == Direction::Write && self.entry.kind() == Kind::Socket
+    }
+
+    fn poll_events(&self) -> i16 {
+        match self.direction {
+            Direction::Read => libc::POLLIN | libc::POLLRDHUP,
+            Direction::Write => libc::POLLOUT,
+        }
+    }
+
     /// Makes `attempt`, a system call that does not block, until it gives something other than EAGAIN.
     /// `blocking` is the real call, for what cannot be polled.
     ///
     /// Returns the result and the readiness that was seen before the last attempt.
     #[inline]
     pub fn run(
+        &mut self,
+        attempt: impl FnMut() -> Result<usize>,
+        blocking: impl FnOnce() -> Result<usize>,
+    ) -> (Result<usize>, Readiness) {
+        let result = self.run_uncounted(attempt, blocking);
+        if self.counted {
+            self.counted = false;
+            table::count_socket_writer(self.fd, false);
+        }
+        result
+    }
+
+    #[inline]
+    fn run_uncounted(
         &mut self,
         mut attempt: impl FnMut() -> Result<usize>,
         blocking: impl FnOnce() -> Result<usize>,
@@ -79,6 +107,20 @@ impl<'a> Call<'a> {
             let seen = self.entry.readiness(self.direction);
             if seen.may_be_ready() {
                 match attempt() {
+                    // After a hang-up the kernel may know an answer that it does not give to those
+                    // who do not want to wait (a datagram socket that was shut down).
+                    Err(AGAIN)
+                        if seen.is_hung_up()
+                            && poll_now(self.fd, self.poll_events()) == Ok(true) =>
+                    {
+                        return (blocking(), seen);
+                    }
+                    // Counted first, then tried again: a peer that shuts down looks at the count afterwards.
+                    Err(AGAIN) if self.must_be_counted() => {
+                        self.counted = true;
+                        table::count_socket_writer(self.fd, true);
+                        continue;
+                    }
                     Err(AGAIN) => self.entry.exhausted(self.direction, seen),
                     result => return (result, seen),
                 }
@@ -86,13 +128,18 @@ impl<'a> Call<'a> {
             match self.wait() {
                 Ok(Next::Retry) => {}
                 Ok(Next::Block) => return (blocking(), seen),
-                // The memory says "not ready", and nothing has been asked of the kernel: its own answer
-                // decides.
+                // Time is up: one last look.
                 Err(AGAIN) => return (attempt(), seen),
                 Err(error) => return (Err(error), seen),
             }
         }
     }
+}
+
+/// Whether an error waits to be reported on `fd`, or its other side is gone. After a part of a transfer
+/// the kernel leaves that for the next call.
+pub fn has_error(fd: i32) -> bool {
+    poll_now(fd, 0) == Ok(true)
 }
 
 /// Whether `fd` has one of `events` (POLL*) now, or an error.
@@ -108,4 +155,17 @@ pub fn poll_now(fd: i32, events: i16) -> Result<bool> {
         return Err(Errno(libc::EBADF));
     }
     Ok(count != 0)
+}
+
+/// Makes a call while the descriptor is non-blocking. For the length of the call, whoever shares the
+/// description sees it so too.
+pub fn without_blocking(fd: i32, call: impl FnOnce() -> Result<usize>) -> Result<usize> {
+    // SAFETY: reads and writes flags of the program's own descriptor, which get back their value.
+    unsafe {
+        let flags = syscall!(fcntl, fd, libc::F_GETFL)?;
+        syscall!(fcntl, fd, libc::F_SETFL, flags | libc::O_NONBLOCK as usize)?;
+        let result = call();
+        let _ = syscall!(fcntl, fd, libc::F_SETFL, flags);
+        result
+    }
 }

@@ -3,7 +3,7 @@
 //! The socket is made non-blocking for the length of the system call only, then restored; the coroutine
 //! parks until the handshake has ended.
 
-use super::attempt::{AGAIN, Call, Next, poll_now};
+use super::attempt::{AGAIN, Call, Next, poll_now, without_blocking};
 use crate::coroutine::Coroutine;
 use crate::reactor::table::Direction;
 use crate::reactor::wait;
@@ -46,9 +46,10 @@ unsafe fn connect_on(
     let timeout = modes.timeouts[Direction::Write as usize];
     let deadline = (timeout != 0).then(|| time::after(timeout));
     let mut pause = 100_000;
-    loop {
+    // What it is to be called if it is not over in time: EALREADY if an earlier call began it.
+    let unfinished = loop {
         match without_blocking(fd, real) {
-            Err(Errno(libc::EINPROGRESS)) => break,
+            Err(error @ Errno(libc::EINPROGRESS | libc::EALREADY)) => break error,
             // A UNIX socket whose listener's backlog is full. The kernel gives no event for "there is
             // room", so it is tried again, at growing intervals.
             Err(AGAIN) => {
@@ -61,41 +62,23 @@ unsafe fn connect_on(
             }
             result => return result,
         }
-    }
+    };
     loop {
         let seen = call.entry.readiness(Direction::Write);
         if poll_now(fd, libc::POLLOUT)? {
-            return outcome(fd);
+            // The second call gives the outcome, and tells the socket that its owner knows.
+            match without_blocking(fd, real) {
+                Err(Errno(libc::EALREADY | libc::EINPROGRESS)) => {}
+                Err(Errno(libc::EISCONN)) => return Ok(0),
+                result => return result,
+            }
         }
         call.entry.exhausted(Direction::Write, seen);
         match call.wait() {
             Ok(Next::Retry) => {}
-            Ok(Next::Block) => return outcome(fd),
-            Err(AGAIN) => return Err(Errno(libc::EINPROGRESS)),
+            Ok(Next::Block) => return real(),
+            Err(AGAIN) => return Err(unfinished),
             Err(error) => return Err(error),
         }
     }
-}
-
-/// Makes a call while the descriptor is non-blocking.
-fn without_blocking(fd: c_int, call: impl FnOnce() -> Result<usize>) -> Result<usize> {
-    // SAFETY: reads and writes flags of the program's own descriptor, which get back their value.
-    unsafe {
-        let flags = syscall!(fcntl, fd, libc::F_GETFL)?;
-        syscall!(fcntl, fd, libc::F_SETFL, flags | libc::O_NONBLOCK as usize)?;
-        let result = call();
-        let _ = syscall!(fcntl, fd, libc::F_SETFL, flags);
-        result
-    }
-}
-
-/// How the handshake ended.
-fn outcome(fd: c_int) -> Result<usize> {
-    let mut error = 0;
-    let mut length = size_of::<c_int>() as socklen_t;
-    // SAFETY: the buffer is as long as we say.
-    unsafe {
-        syscall!(getsockopt, fd, libc::SOL_SOCKET, libc::SO_ERROR, &raw mut error, &raw mut length)
-    }?;
-    if error == 0 { Ok(0) } else { Err(Errno(error)) }
 }

@@ -4,7 +4,7 @@
 //! Each calls the real function and keeps the descriptor table true. Before the runtime has started the
 //! table is empty, and they pass through.
 
-use crate::reactor::table::{self, Kind, Made, Modes};
+use crate::reactor::table::{self, Direction, Kind, Made, Modes};
 use crate::sched::is_started;
 use crate::sys::errno::Errno;
 use crate::sys::real::real_functions;
@@ -42,6 +42,8 @@ mod real {
         fn ioctl(fd: c_int, request: u64, argument: usize) -> c_int;
         /// The real `setsockopt`.
         fn setsockopt(fd: c_int, level: c_int, option: c_int, value: *const c_void, length: socklen_t) -> c_int;
+        /// The real `shutdown`.
+        fn shutdown(fd: c_int, how: c_int) -> c_int;
         /// The real `socket`.
         fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
         /// The real `socketpair`.
@@ -336,19 +338,25 @@ pub unsafe fn setsockopt(
     length: socklen_t,
 ) -> c_int {
     /// SO_RCVTIMEO and SO_SNDTIMEO of the 64-bit time ABI.
-    const NEW_TIMEOUTS: [c_int; 2] = [66, 67];
+    const RCVTIMEO_NEW: c_int = 66;
+    const SNDTIMEO_NEW: c_int = 67;
     // SAFETY: the caller keeps the contract.
     let result = unsafe { real::setsockopt(fd, level, option, value, length) };
     if result != 0 {
         return result;
     }
-    let timeout =
-        matches!(option, libc::SO_RCVTIMEO | libc::SO_SNDTIMEO) || NEW_TIMEOUTS.contains(&option);
-    if level == libc::SOL_SOCKET && timeout {
+    let timeout = match option {
+        libc::SO_RCVTIMEO | RCVTIMEO_NEW => Some(Direction::Read),
+        libc::SO_SNDTIMEO | SNDTIMEO_NEW => Some(Direction::Write),
+        _ => None,
+    };
+    if let (libc::SOL_SOCKET, Some(direction)) = (level, timeout) {
         // Also before the start: connections inherit it.
         table::timeouts_are_used();
         if is_started() {
-            table::modes_changed_of(fd);
+            // SAFETY: the kernel has just read a time from there; its seconds come first.
+            let negative = unsafe { *value.cast::<i64>() } < 0;
+            table::timeout_set(fd, direction, negative);
         }
     }
     if level == libc::IPPROTO_TCP
@@ -358,6 +366,19 @@ pub unsafe fn setsockopt(
         // Records, not bytes: a short receive does not mean that there is no more.
         drop(entry.lock());
         entry.make_sticky();
+    }
+    result
+}
+
+/// `shutdown`.
+///
+/// # Safety
+/// As the C function.
+pub unsafe fn shutdown(fd: c_int, how: c_int) -> c_int {
+    // SAFETY: the caller keeps the contract.
+    let result = unsafe { real::shutdown(fd, how) };
+    if result == 0 && how != libc::SHUT_WR && is_started() {
+        table::peer_may_be_gone();
     }
     result
 }

@@ -3,7 +3,7 @@
 //! Sockets go by `recv` and `send` with MSG_DONTWAIT; everything else by RWF_NOWAIT where the kernel takes
 //! it, else by asking `poll` first. A blocking `write` to a stream returns when everything is written.
 
-use super::attempt::{AGAIN, Call, poll_now};
+use super::attempt::{AGAIN, Call, poll_now, without_blocking};
 use super::socket;
 use crate::coroutine::Coroutine;
 use crate::reactor::table::{Direction, Kind};
@@ -50,7 +50,7 @@ unsafe fn read_any(
                     result => return result,
                 }
             }
-            Kind::Stream | Kind::PollFirst => {
+            Kind::Stream | Kind::Fifo => {
                 let vector = iovec { iov_base: buffer, iov_len: count };
                 // SAFETY: the caller's buffer.
                 return unsafe { read_stream(&mut call, &vector, 1) };
@@ -87,21 +87,36 @@ unsafe fn read_stream(call: &mut Call<'_>, vectors: *const iovec, count: c_int) 
     // SAFETY: the caller's vectors.
     let real = || unsafe { syscall!(readv, fd, vectors, count) };
     let attempt = || {
-        if entry.kind() != Kind::PollFirst {
+        if !entry.is_poll_first(Direction::Read) {
             // SAFETY: as above. Offset −1: the current position.
             let result =
                 unsafe { syscall!(preadv2, fd, vectors, count, -1isize, 0, libc::RWF_NOWAIT) };
             match result {
-                Err(Errno(libc::EOPNOTSUPP | libc::EINVAL | libc::ENOSYS)) => {}
+                Err(Errno(libc::EOPNOTSUPP | libc::ENOSYS)) => {}
                 result => return result,
             }
-            if entry.kind() == Kind::Stream {
-                entry.set_kind(Kind::PollFirst);
-            }
+            entry.set_poll_first(Direction::Read);
         }
-        if poll_now(fd, libc::POLLIN)? { real() } else { Err(AGAIN) }
+        if poll_now(fd, libc::POLLIN)? || has_read_timer(fd) {
+            return real();
+        }
+        // A FIFO that never had a writer: `poll` waits for one, `read` says that there is none.
+        if entry.kind() == Kind::Fifo { without_blocking(fd, real) } else { Err(AGAIN) }
     };
     call.run(attempt, real).0
+}
+
+/// Whether it is a terminal in raw mode whose reads are governed by a minimum or a timer (VMIN, VTIME): only
+/// the kernel knows when such a read ends, so it is made for real.
+fn has_read_timer(fd: c_int) -> bool {
+    // SAFETY: an all-zero termios is a valid one; the kernel's is a prefix of it.
+    let mut settings: libc::termios = unsafe { core::mem::zeroed() };
+    // SAFETY: `settings` is writable.
+    if unsafe { syscall!(ioctl, fd, libc::TCGETS, &raw mut settings) }.is_err() {
+        return false;
+    }
+    settings.c_lflag & libc::ICANON == 0
+        && (settings.c_cc[libc::VTIME] != 0 || settings.c_cc[libc::VMIN] != 1)
 }
 
 /// `write`.
@@ -139,7 +154,7 @@ unsafe fn write_any(
                     result => return result,
                 }
             }
-            Kind::Stream | Kind::PollFirst => {
+            Kind::Stream | Kind::Fifo => {
                 let vector = iovec { iov_base: buffer.cast_mut(), iov_len: count };
                 // SAFETY: the caller's buffer.
                 return unsafe { write_stream(&mut call, &vector, 1) };
@@ -174,17 +189,15 @@ pub unsafe fn writev(
 unsafe fn write_stream(call: &mut Call<'_>, vectors: *const iovec, count: c_int) -> Result<usize> {
     let (fd, entry) = (call.fd, call.entry);
     let attempt = |vectors: *const iovec, count: usize| {
-        if entry.kind() != Kind::PollFirst {
+        if !entry.is_poll_first(Direction::Write) {
             // SAFETY: the caller's vectors, or our window on them.
             let result =
                 unsafe { syscall!(pwritev2, fd, vectors, count, -1isize, 0, libc::RWF_NOWAIT) };
             match result {
-                Err(Errno(libc::EOPNOTSUPP | libc::EINVAL | libc::ENOSYS)) => {}
+                Err(Errno(libc::EOPNOTSUPP | libc::ENOSYS)) => {}
                 result => return result,
             }
-            if entry.kind() == Kind::Stream {
-                entry.set_kind(Kind::PollFirst);
-            }
+            entry.set_poll_first(Direction::Write);
         }
         // SAFETY: as above.
         let real = || unsafe { syscall!(writev, fd, vectors, count) };

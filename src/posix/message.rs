@@ -1,6 +1,6 @@
 //! `recvmsg`, `sendmsg`, `recvmmsg`, `sendmmsg`.
 
-use super::attempt::Call;
+use super::attempt::{Call, has_error};
 use super::io::Rest;
 use super::socket::{NEVER_WAITS, is_stream};
 use crate::coroutine::Coroutine;
@@ -102,6 +102,9 @@ unsafe fn transmit(
             let mut part: msghdr = core::mem::zeroed();
             part.msg_iov = window.cast_mut();
             part.msg_iovlen = length;
+            if has_error(fd) {
+                return Err(Errno(libc::EPIPE));
+            }
             syscall!(sendmsg, fd, &raw const part, flags)
         };
         match call.run(|| attempt(flags | libc::MSG_DONTWAIT), || attempt(flags)).0 {

@@ -4,6 +4,7 @@
 //! coroutine puts a waiter on each descriptor and parks; any event makes it ask again. Ticks that were
 //! read before the question tell whether something has happened since.
 
+use super::signal::{read_user, write_user};
 use crate::coroutine::Coroutine;
 use crate::coroutine::wake::Reason;
 use crate::reactor::table::{self, Direction, Readiness, Waiter};
@@ -194,13 +195,21 @@ pub unsafe fn ppoll(
 ) -> c_int {
     // SAFETY: the caller's pointers.
     unsafe {
-        let deadline = match timeout.as_ref().map(time::from_timespec) {
-            None => None,
-            Some(Ok(span)) => Some(if span == 0 { 0 } else { time::after(span) }),
-            Some(Err(error)) => return to_c_int(Err(error)),
+        let deadline = match deadline_of(timeout) {
+            Ok(deadline) => deadline,
+            Err(error) => return to_c_int(Err(error)),
         };
         to_c_int(poll_until(coroutine, fds, count, deadline))
     }
+}
+
+/// When a relative timeout is over: `None` for a null one, 0 for "do not wait".
+fn deadline_of(timeout: *const timespec) -> Result<Option<u64>> {
+    if timeout.is_null() {
+        return Ok(None);
+    }
+    let span = time::from_timespec(&read_user(timeout)?)?;
+    Ok(Some(if span == 0 { 0 } else { time::after(span) }))
 }
 
 unsafe fn poll_until(
@@ -262,9 +271,11 @@ pub unsafe fn select(
 ) -> c_int {
     // SAFETY: the caller's pointers.
     unsafe {
-        let deadline = match timeout.as_ref() {
+        let limit = if timeout.is_null() { None } else { Some(read_user(timeout)) };
+        let deadline = match limit {
             None => None,
-            Some(time) => {
+            Some(Err(error)) => return to_c_int(Err(error)),
+            Some(Ok(time)) => {
                 // Microseconds above a second are carried over, as the kernel does.
                 if time.tv_sec < 0 || time.tv_usec < 0 {
                     return to_c_int(Err(Errno(libc::EINVAL)));
@@ -280,8 +291,12 @@ pub unsafe fn select(
             && !timeout.is_null()
         {
             let left = deadline.saturating_sub(time::now());
-            (*timeout).tv_sec = (left / time::SECOND) as i64;
-            (*timeout).tv_usec = (left % time::SECOND / 1000) as i64;
+            let left = timeval {
+                tv_sec: (left / time::SECOND) as i64,
+                tv_usec: (left % time::SECOND / 1000) as i64,
+            };
+            // As in the kernel, a timeout that cannot be written (a constant) is no error.
+            let _ = write_user(timeout, &left);
         }
         to_c_int(result)
     }
@@ -302,10 +317,9 @@ pub unsafe fn pselect(
 ) -> c_int {
     // SAFETY: the caller's pointers.
     unsafe {
-        let deadline = match timeout.as_ref().map(time::from_timespec) {
-            None => None,
-            Some(Ok(span)) => Some(if span == 0 { 0 } else { time::after(span) }),
-            Some(Err(error)) => return to_c_int(Err(error)),
+        let deadline = match deadline_of(timeout) {
+            Ok(deadline) => deadline,
+            Err(error) => return to_c_int(Err(error)),
         };
         to_c_int(select_until(coroutine, count, [read, write, except], deadline))
     }
@@ -344,8 +358,12 @@ unsafe fn select_until(
     let wanted = [0, 1, 2].map(|index| copy.wrapping_add(index * bytes));
     for index in 0..3 {
         if !own[index].is_null() {
-            // SAFETY: the caller's sets have `count` bits, in words; the copy has room.
-            unsafe { core::ptr::copy_nonoverlapping(own[index], wanted[index], bytes) };
+            // SAFETY: the copy has room for `count` bits, in words; a bad set gives EFAULT below.
+            let copied =
+                unsafe { crate::arch::copy_user(wanted[index].cast(), own[index].cast(), bytes) };
+            if !copied {
+                return ask(own);
+            }
         }
     }
     let is_wanted = |fd: usize, index: usize| {

@@ -1,9 +1,9 @@
 //! `recv`, `recvfrom`, `send`, `sendto`.
 
-use super::attempt::Call;
+use super::attempt::{AGAIN, Call, has_error};
 use crate::coroutine::Coroutine;
 use crate::reactor::table::Direction;
-use crate::sys::errno::{Result, to_c};
+use crate::sys::errno::{Errno, Result, to_c};
 use crate::sys::linux::syscall;
 use core::ffi::{c_int, c_void};
 use libc::{size_t, sockaddr, socklen_t, ssize_t};
@@ -120,7 +120,7 @@ unsafe fn receive_all(
             };
             match result {
                 // No more than before, and no end either: wait for more.
-                Ok(seen) if peek && seen == before && !is_at_end(fd) => Err(super::attempt::AGAIN),
+                Ok(seen) if peek && seen == before && !is_at_end(fd) => Err(AGAIN),
                 result => result,
             }
         };
@@ -226,11 +226,18 @@ pub unsafe fn transmit(
     let fd = call.fd;
     let mut done = 0;
     loop {
+        let partly = done != 0;
         // SAFETY: the rest of the caller's buffer.
         let real = |flags: c_int| unsafe {
             syscall!(sendto, fd, buffer.byte_add(done), length - done, flags, 0, 0)
         };
-        let (result, seen) = call.run(|| real(flags | libc::MSG_DONTWAIT), || real(flags));
+        let attempt = || {
+            if partly && has_error(fd) {
+                return Err(Errno(libc::EPIPE));
+            }
+            real(flags | libc::MSG_DONTWAIT)
+        };
+        let (result, seen) = call.run(attempt, || real(flags));
         match result {
             Ok(count) if done + count < length => {
                 done += count;

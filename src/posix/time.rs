@@ -1,5 +1,6 @@
 //! Sleeping and giving way.
 
+use super::signal::read_user;
 use crate::coroutine::Coroutine;
 use crate::sched;
 use crate::sys::errno::Errno;
@@ -34,8 +35,7 @@ pub unsafe fn nanosleep(
     time: *const timespec,
     _rest: *mut timespec,
 ) -> c_int {
-    // SAFETY: the caller's promise.
-    match unsafe { relative(coroutine, time) } {
+    match relative(coroutine, time) {
         Ok(()) => 0,
         Err(error) => {
             error.set();
@@ -44,10 +44,8 @@ pub unsafe fn nanosleep(
     }
 }
 
-unsafe fn relative(coroutine: &Coroutine, time: *const timespec) -> Result<(), Errno> {
-    // SAFETY: the caller's promise.
-    let time = unsafe { time.as_ref() }.ok_or(Errno(libc::EFAULT))?;
-    let span = time::from_timespec(time)?;
+fn relative(coroutine: &Coroutine, time: *const timespec) -> Result<(), Errno> {
+    let span = time::from_timespec(&read_user(time)?)?;
     sched::sleep_until(coroutine, time::after(span));
     Ok(())
 }
@@ -79,11 +77,7 @@ pub unsafe fn clock_nanosleep(
             unsafe { crate::sys::linux::syscall!(clock_nanosleep, clock, flags, time, rest) };
         return answer.err().map_or(0, |error| error.0);
     }
-    // SAFETY: the caller's promise.
-    let Some(time) = (unsafe { time.as_ref() }) else {
-        return libc::EFAULT;
-    };
-    let target = match time::from_timespec(time) {
+    let target = match read_user(time).and_then(|time| time::from_timespec(&time)) {
         Ok(target) => target,
         Err(error) => return error.0,
     };

@@ -10,6 +10,7 @@ pub mod join;
 pub mod mutex;
 pub mod name;
 pub mod once;
+pub mod robust;
 pub mod rwlock;
 pub mod sem;
 pub mod signal;

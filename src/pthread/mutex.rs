@@ -21,20 +21,24 @@
 //!   Otherwise a thread that holds the mutex most of the time, even asleep, would keep all others from
 //!   it, because on its carrier nobody runs between its unlock and its next lock.
 //!
-//! Process-shared, robust and priority-aware mutexes are glibc's; waiting for one blocks the carrier,
-//! which the monitor notices.
+//! Robust ones of this process are in [`super::robust`]. Among coroutines nobody has a priority to inherit:
+//! [`init`] makes ordinary mutexes of those with PTHREAD_PRIO_INHERIT. Process-shared and
+//! priority-protecting mutexes are glibc's; waiting for one blocks the carrier, which the monitor notices.
 
+use super::robust;
 use crate::futex::{self, Outcome, Wait};
 use crate::sys::errno::Errno;
 use crate::sys::real::real_functions;
 use crate::sys::{glibc, time};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
-use libc::{clockid_t, pthread_mutex_t, timespec};
+use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 
 mod real {
     use super::*;
     real_functions! {
+        /// The real `pthread_mutex_init`.
+        fn pthread_mutex_init(mutex: *mut pthread_mutex_t, attr: *const pthread_mutexattr_t) -> c_int;
         /// The real `pthread_mutex_lock`.
         fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int;
         /// The real `pthread_mutex_timedlock`.
@@ -56,6 +60,11 @@ const ERRORCHECK: i32 = libc::PTHREAD_MUTEX_ERRORCHECK;
 const ADAPTIVE: i32 = 3;
 /// Bits of `kind` that do not change what a mutex means: lock elision, allowed and forbidden.
 const ELISION: i32 = 0x300;
+/// Flags in `kind`.
+const ROBUST: i32 = 0x10;
+const INHERIT: i32 = 0x20;
+const PROTECT: i32 = 0x40;
+const SHARED: i32 = 0x80;
 
 /// A waiter's tag: it has waited for long.
 const STARVING: usize = 1;
@@ -97,6 +106,11 @@ impl Mutex {
     #[inline(always)]
     pub(super) fn is_ours(&self) -> bool {
         (self.kind() as u32) <= ADAPTIVE as u32
+    }
+
+    /// Whether it is robust, of this process, and without priorities.
+    fn is_private_robust(&self) -> bool {
+        self.kind() & (ROBUST | INHERIT | PROTECT | SHARED) == ROBUST
     }
 
     /// Whether an unlock by the caller would free it: it is the owner, at depth one.
@@ -343,8 +357,34 @@ pub unsafe fn lock(mutex: *mut pthread_mutex_t) -> c_int {
                 0
             }
             Some(me) if this.is_ours() => this.lock(me, 1, LOCKED, None),
+            Some(me) if this.is_private_robust() => robust::lock(mutex, me, None),
             _ => real::pthread_mutex_lock(mutex),
         }
+    }
+}
+
+/// `pthread_mutex_init`: glibc's; of this process's mutexes it takes PTHREAD_PRIO_INHERIT, because the kernel
+/// can only lend priority to its own threads.
+///
+/// # Safety
+/// As `pthread_mutex_init`.
+pub unsafe fn init(mutex: *mut pthread_mutex_t, attr: *const pthread_mutexattr_t) -> c_int {
+    // SAFETY: the caller keeps the contract; after success the object is whole and the caller's alone.
+    unsafe {
+        let code = real::pthread_mutex_init(mutex, attr);
+        if code == 0 && glibc::tid_if_loaded().is_some() {
+            let kind = &Mutex::of(mutex).kind;
+            // glibc marks every robust mutex as shared; the attributes know better.
+            let mut shared = libc::PTHREAD_PROCESS_PRIVATE;
+            if !attr.is_null() {
+                libc::pthread_mutexattr_getpshared(attr, &mut shared);
+            }
+            if shared == libc::PTHREAD_PROCESS_PRIVATE {
+                let flags = kind.load(Ordering::Relaxed);
+                kind.store(flags & !(INHERIT | SHARED), Ordering::Relaxed);
+            }
+        }
+        code
     }
 }
 
@@ -360,6 +400,9 @@ pub unsafe fn timedlock(mutex: *mut pthread_mutex_t, time: *const timespec) -> c
         match glibc::tid_if_loaded() {
             Some(me) if this.is_ours() => {
                 this.lock(me, 1, LOCKED, Some((libc::CLOCK_REALTIME, &*time)))
+            }
+            Some(me) if this.is_private_robust() => {
+                robust::lock(mutex, me, Some((libc::CLOCK_REALTIME, &*time)))
             }
             _ => real::pthread_mutex_timedlock(mutex, time),
         }
@@ -386,6 +429,7 @@ pub unsafe fn clocklock(
                 }
                 this.lock(me, 1, LOCKED, Some((clock, &*time)))
             }
+            Some(me) if this.is_private_robust() => robust::lock(mutex, me, Some((clock, &*time))),
             _ => real::pthread_mutex_clocklock(mutex, clock, time),
         }
     }
@@ -407,6 +451,7 @@ pub unsafe fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
                 0
             }
             Some(me) if this.is_ours() => this.unlock(me, 1),
+            Some(_) if this.is_private_robust() => robust::unlock(mutex),
             _ => real::pthread_mutex_unlock(mutex),
         }
     }

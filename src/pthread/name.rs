@@ -1,4 +1,4 @@
-//! `pthread_setname_np` and `pthread_getname_np`.
+//! Who a thread is: `pthread_setname_np`, `pthread_getname_np`, `gettid`.
 
 use crate::coroutine::Coroutine;
 use crate::sys::real::real_functions;
@@ -54,4 +54,12 @@ pub unsafe fn getname(thread: pthread_t, name: *mut c_char, length: size_t) -> c
         core::ptr::copy_nonoverlapping(coroutine.name.get().cast(), name, LENGTH);
     }
     0
+}
+
+/// `gettid`: the coroutine's own number, the same on whatever carrier it runs.
+///
+/// # Safety
+/// None beyond the C function's.
+pub unsafe fn gettid(coroutine: &Coroutine) -> libc::pid_t {
+    coroutine.tid()
 }

@@ -1,6 +1,8 @@
-//! `pthread_kill`.
+//! `pthread_kill` and `tgkill`.
 
-use crate::coroutine::{Coroutine, life};
+use crate::coroutine::{Coroutine, life, stack};
+use crate::sys::errno::Errno;
+use crate::sys::linux::{self, syscall};
 use crate::sys::real::real_functions;
 use core::ffi::c_int;
 use core::sync::atomic::Ordering;
@@ -11,6 +13,8 @@ mod real {
     real_functions! {
         /// The real `pthread_kill`.
         fn pthread_kill(thread: pthread_t, signal: c_int) -> c_int;
+        /// The real `tgkill`.
+        fn tgkill(process: libc::pid_t, thread: libc::pid_t, signal: c_int) -> c_int;
     }
 }
 
@@ -27,17 +31,47 @@ pub unsafe fn kill(thread: pthread_t, signal: c_int) -> c_int {
         // SAFETY: as above.
         return unsafe { real::pthread_kill(thread, signal) };
     };
+    to_coroutine(coroutine, signal)
+}
+
+/// `tgkill`: as [`kill`], by the thread id that `gettid` gave.
+///
+/// # Safety
+/// None beyond the C function's.
+pub unsafe fn tgkill(process: libc::pid_t, thread: libc::pid_t, signal: c_int) -> c_int {
+    // SAFETY: no arguments.
+    let own = unsafe { syscall!(getpid) }.unwrap_or(0) as libc::pid_t;
+    match stack::with_tid(thread) {
+        Some(coroutine) if process == own => {
+            // An id that is not in use is negated: the slot waits in the pool.
+            let code = if coroutine.tid() == thread {
+                to_coroutine(coroutine, signal)
+            } else {
+                libc::ESRCH
+            };
+            if code == 0 {
+                return 0;
+            }
+            Errno(code).set();
+            -1
+        }
+        // SAFETY: the caller's arguments.
+        _ => unsafe { real::tgkill(process, thread, signal) },
+    }
+}
+
+fn to_coroutine(coroutine: &Coroutine, signal: c_int) -> c_int {
     if coroutine.life.load(Ordering::Acquire) & life::EXITED != 0 {
         return 0;
     }
     let own = Coroutine::current().is_some_and(|current| core::ptr::eq(current, coroutine));
     // SAFETY: plain system calls with numbers.
     let sent = unsafe {
-        let process = crate::sys::linux::syscall!(getpid).unwrap_or(0);
+        let process = syscall!(getpid).unwrap_or(0);
         if own {
-            crate::sys::linux::syscall!(tgkill, process, crate::sys::linux::gettid(), signal)
+            syscall!(tgkill, process, linux::gettid(), signal)
         } else {
-            crate::sys::linux::syscall!(kill, process, signal)
+            syscall!(kill, process, signal)
         }
     };
     match sent {

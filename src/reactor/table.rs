@@ -38,10 +38,10 @@ pub enum Kind {
     Tcp,
     /// Any other socket.
     Socket,
-    /// Can be polled, and takes RWF_NOWAIT as far as we know.
+    /// Something else that can be polled.
     Stream,
-    /// Can be polled, but does not take RWF_NOWAIT.
-    PollFirst,
+    /// A pipe or FIFO whose origin we do not know.
+    Fifo,
     /// A regular file, directory or block device: never "not ready".
     File,
 }
@@ -52,7 +52,7 @@ impl Kind {
             1 => Self::Tcp,
             2 => Self::Socket,
             3 => Self::Stream,
-            4 => Self::PollFirst,
+            4 => Self::Fifo,
             5 => Self::File,
             _ => Self::Unknown,
         }
@@ -97,6 +97,9 @@ pub struct State {
     /// Cached modes, valid while `modes_epoch` is the current one.
     modes: Modes,
     modes_epoch: u32,
+    /// A negative SO_RCVTIMEO or SO_SNDTIMEO was set: such calls do not wait, although the kernel shows it
+    /// as "none".
+    at_once: [bool; 2],
     /// Its description may have other numbers or be in other processes.
     pub shared: bool,
 }
@@ -108,6 +111,8 @@ pub struct Entry {
     readiness: [AtomicU32; 2],
     generation: AtomicU32,
     kind: AtomicU8,
+    /// Directions (bits) in which it does not take RWF_NOWAIT.
+    poll_first: AtomicU8,
     /// A coroutine is between "is somebody there?" and `accept`, see `posix::accept`.
     pub accepting: AtomicBool,
     state: SpinLock<State>,
@@ -121,13 +126,21 @@ const READY: u32 = 1;
 /// A short transfer does not mean "drained": not a TCP socket, or a hang-up, an error or urgent data was
 /// seen.
 const STICKY: u32 = 2;
-const TICK: u32 = 4;
+/// A hang-up or an error was seen.
+const HUNG_UP: u32 = 4;
+const TICK: u32 = 8;
 
 impl Readiness {
     /// Whether a try can succeed.
     #[inline]
     pub fn may_be_ready(self) -> bool {
         self.0 & READY != 0
+    }
+
+    /// Whether a hang-up or an error was seen.
+    #[inline]
+    pub fn is_hung_up(self) -> bool {
+        self.0 & HUNG_UP != 0
     }
 }
 
@@ -224,6 +237,17 @@ impl Entry {
         self.kind.store(kind as u8, Ordering::Relaxed);
     }
 
+    /// Whether it has to be asked by `poll` before a read or write, because it does not take RWF_NOWAIT.
+    #[inline]
+    pub fn is_poll_first(&self, direction: Direction) -> bool {
+        self.poll_first.load(Ordering::Relaxed) & 1 << direction as u8 != 0
+    }
+
+    /// It does not take RWF_NOWAIT.
+    pub fn set_poll_first(&self, direction: Direction) {
+        self.poll_first.fetch_or(1 << direction as u8, Ordering::Relaxed);
+    }
+
     /// Never take a short transfer for "drained" (TLS in the kernel, …).
     pub fn make_sticky(&self) {
         self.readiness[0].fetch_or(STICKY | READY, Ordering::AcqRel);
@@ -283,12 +307,23 @@ impl State {
     pub fn modes(&self) -> Option<Modes> {
         (self.known && self.modes_epoch == MODES_EPOCH.load(Ordering::Acquire))
             .then_some(self.modes)
+            .map(|modes| self.with_immediate(modes))
+    }
+
+    fn with_immediate(&self, mut modes: Modes) -> Modes {
+        for (timeout, at_once) in modes.timeouts.iter_mut().zip(self.at_once) {
+            if at_once {
+                *timeout = 1;
+            }
+        }
+        modes
     }
 
     /// Remembers modes that were just asked for, or that a new descriptor has.
-    pub fn set_modes(&mut self, modes: Modes, epoch: u32) {
+    pub fn set_modes(&mut self, modes: Modes, epoch: u32) -> Modes {
         self.modes = modes;
         self.modes_epoch = epoch;
+        self.with_immediate(modes)
     }
 }
 
@@ -328,6 +363,14 @@ pub fn modes_changed_of(fd: i32) {
     modes_changed();
 }
 
+/// A timeout was set, perhaps a negative one.
+pub fn timeout_set(fd: i32, direction: Direction, negative: bool) {
+    if let Some(entry) = entry(fd) {
+        entry.lock().at_once[direction as usize] = negative;
+    }
+    modes_changed_of(fd);
+}
+
 /// Another number refers to the same description from now on.
 pub fn share(fd: i32) {
     if let Some(entry) = entry(fd) {
@@ -361,7 +404,7 @@ pub fn forget(fd: i32, made: Option<Made>) {
         let mut state = entry.lock();
         entry.generation.store(entry.generation().wrapping_add(1).max(1), Ordering::Relaxed);
         for word in &entry.readiness {
-            let tick = word.load(Ordering::Relaxed) & !(READY | STICKY);
+            let tick = word.load(Ordering::Relaxed) & !(READY | STICKY | HUNG_UP);
             word.store(tick.wrapping_add(TICK) | READY | sticky, Ordering::Release);
         }
         Entry::wake(&mut state, 3, 0, Reason::Closed, &mut list);
@@ -373,8 +416,10 @@ pub fn forget(fd: i32, made: Option<Made>) {
         state.epoll_plus_one = 0;
         state.known = made.is_some();
         entry.set_kind(kind);
+        entry.poll_first.store(0, Ordering::Relaxed);
         state.shared = made.is_some_and(|made| made.shared);
         state.modes_epoch = 0;
+        state.at_once = [false; 2];
         if let Some(modes) = made.and_then(|made| made.modes) {
             state.set_modes(modes, modes_epoch());
         }
@@ -382,6 +427,37 @@ pub fn forget(fd: i32, made: Option<Made>) {
     while let Some(coroutine) = list.pop_front() {
         // SAFETY: claimed by us: alive until it has run.
         crate::sched::make_ready(unsafe { &*UnsafeRef::into_raw(coroutine) });
+    }
+}
+
+/// Coroutines that wait to write to a socket that is not TCP.
+static SOCKET_WRITERS: AtomicUsize = AtomicUsize::new(0);
+/// One more than the highest number that was ever looked at.
+static TOUCHED: AtomicUsize = AtomicUsize::new(0);
+
+/// A coroutine begins, or ends, to wait to write to a socket that is not TCP.
+pub fn count_socket_writer(fd: i32, begins: bool) {
+    if begins {
+        SOCKET_WRITERS.fetch_add(1, Ordering::SeqCst);
+        TOUCHED.fetch_max(fd as usize + 1, Ordering::SeqCst);
+    } else {
+        SOCKET_WRITERS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A socket's reading side was shut down. The kernel wakes a writer on the other side of a UNIX socket, but
+/// has no epoll event for it; so all who wait to write to such sockets try again.
+pub fn peer_may_be_gone() {
+    if SOCKET_WRITERS.load(Ordering::SeqCst) == 0 {
+        return;
+    }
+    for fd in 0..TOUCHED.load(Ordering::SeqCst) {
+        let Some(entry) = entry(fd as i32) else { return };
+        if !entry.is_virgin() && entry.kind() == Kind::Socket {
+            event(fd as i32, entry.generation(), libc::EPOLLOUT as u32, &mut |coroutine| {
+                crate::sched::make_ready(coroutine);
+            });
+        }
     }
 }
 
@@ -420,6 +496,7 @@ pub fn event(fd: i32, generation: u32, events: u32, schedule: &mut impl FnMut(&'
     const BOTH: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
     const SPECIAL: u32 =
         (libc::EPOLLERR | libc::EPOLLHUP | libc::EPOLLRDHUP | libc::EPOLLPRI) as u32;
+    const GONE: u32 = (libc::EPOLLERR | libc::EPOLLHUP | libc::EPOLLRDHUP) as u32;
     let Some(entry) = entry(fd) else { return };
     let mut list = ReadyList::new(ReadyAdapter::new());
     {
@@ -427,7 +504,10 @@ pub fn event(fd: i32, generation: u32, events: u32, schedule: &mut impl FnMut(&'
         if entry.generation() != generation {
             return;
         }
-        let sticky = if events & SPECIAL != 0 { STICKY } else { 0 };
+        let mut sticky = if events & SPECIAL != 0 { STICKY } else { 0 };
+        if events & GONE != 0 {
+            sticky |= HUNG_UP;
+        }
         let mut directions = 0;
         for (bit, mask) in [(0, IN | BOTH), (1, OUT | BOTH)] {
             if events & mask == 0 {

@@ -124,8 +124,7 @@ pub fn modes(fd: i32, entry: &Entry) -> Modes {
     }
     let epoch = modes_epoch();
     let modes = ask_modes(fd);
-    entry.lock().set_modes(modes, epoch);
-    modes
+    entry.lock().set_modes(modes, epoch)
 }
 
 /// Asks the kernel for the modes of a descriptor.
@@ -184,6 +183,7 @@ pub fn ask_kind(fd: i32) -> Kind {
                 Kind::Socket
             }
         }
+        libc::S_IFIFO => Kind::Fifo,
         libc::S_IFREG | libc::S_IFDIR | libc::S_IFBLK => Kind::File,
         _ => Kind::Stream,
     }

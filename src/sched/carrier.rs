@@ -24,8 +24,10 @@
 use super::{Post, Scheduler, finish_switch, monitor, spare, start, timers::NEVER};
 use crate::coroutine::Coroutine;
 use crate::reactor::epoll::EventBuffer;
-use crate::sys::{glibc, time};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence, fence};
+use crate::sys::{glibc, linux, time};
+use core::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering, compiler_fence, fence,
+};
 
 const OWNED: u32 = 0;
 const CLAIMED: u32 = 1;
@@ -50,6 +52,8 @@ pub struct Carrier {
     /// 1 while it is in code that touches its scheduler.
     inside: AtomicU32,
     ownership: AtomicU32,
+    /// The kernel's id of its thread.
+    tid: AtomicI32,
     /// Where it sleeps while it is spare; see [`spare`].
     pub(super) call: AtomicU32,
     /// Next in the list of spare carriers.
@@ -67,6 +71,7 @@ impl Carrier {
             left: core::ptr::null(),
             inside: AtomicU32::new(1),
             ownership: AtomicU32::new(OWNED),
+            tid: AtomicI32::new(0),
             call: AtomicU32::new(0),
             next: AtomicPtr::new(core::ptr::null_mut()),
         }
@@ -136,6 +141,11 @@ impl Carrier {
         taken
     }
 
+    /// The kernel's id of its thread; 0 before that runs.
+    pub(super) fn tid(&self) -> i32 {
+        self.tid.load(Ordering::Relaxed)
+    }
+
     fn is_lost(&self) -> bool {
         self.ownership.load(Ordering::Acquire) == LOST
     }
@@ -171,6 +181,7 @@ pub(super) unsafe fn run(carrier: *mut Carrier) {
     // SAFETY: the caller's promise.
     unsafe {
         (*carrier).tcb = glibc::thread_pointer() as usize;
+        (*carrier).tid.store(linux::gettid(), Ordering::Relaxed);
         loop {
             turn(carrier, &mut events);
             if (*carrier).is_lost() && !spare::wait(carrier) {

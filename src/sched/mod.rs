@@ -71,6 +71,8 @@ pub struct Scheduler {
     carrier: AtomicPtr<Carrier>,
     /// What the monitor saw of its progress at its last look.
     seen_progress: AtomicU64,
+    /// CPU time of the carrier at the last progress that the monitor saw.
+    seen_cpu: AtomicU64,
     /// Coroutines that call it home and have not ended, for the choice at creation.
     pub live: AtomicUsize,
     /// Coroutines that may still run before the loop gets its turn.
@@ -126,6 +128,7 @@ impl Scheduler {
             sleeping: AtomicBool::new(false),
             carrier: AtomicPtr::new(core::ptr::null_mut()),
             seen_progress: AtomicU64::new(u64::MAX),
+            seen_cpu: AtomicU64::new(0),
             live: AtomicUsize::new(0),
             budget: Cell::new(BATCH),
             counters: Counters::default(),

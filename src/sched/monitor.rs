@@ -1,18 +1,26 @@
 //! The monitor (Go's sysmon): the one kernel thread that notices stuck carriers.
 //!
 //! While some scheduler runs, it looks every few milliseconds. A scheduler that has not switched since the
-//! last look, although work waits for it, is taken from its carrier and given to a spare one. When all
-//! schedulers sleep it sleeps too, without a deadline; the first that wakes calls it.
+//! last look, although work waits for it, is taken from its carrier and given to a spare one, if
+//!
+//! * the carrier's kernel thread is blocked, or
+//! * it has computed for some milliseconds without a switch.
+//!
+//! A carrier that merely waits for a CPU is left alone: another kernel thread would wait as well. When all
+//! schedulers sleep the monitor sleeps too, without a deadline; the first that wakes calls it.
 
 use super::{Scheduler, spare, start};
 use crate::sys::errno::{Errno, Result};
 use crate::sys::{linux, real, time};
 use core::ffi::c_void;
+use core::fmt::{self, Write};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Nanoseconds between looks: a stuck scheduler is taken at the second look.
 const PERIOD: u64 = 5_000_000;
+/// Nanoseconds of CPU time after which a coroutine that has not switched counts as computing.
+const COMPUTING: u64 = 4_000_000;
 /// Looks without a running scheduler after which the monitor sleeps.
 const QUIET_LOOKS: u32 = 10;
 
@@ -101,19 +109,69 @@ fn sleep_if_quiet() {
 
 /// Takes the scheduler from its carrier if that is stuck while work waits.
 fn look_at(scheduler: &'static Scheduler) {
-    let progress = scheduler.counters.switches.get() + scheduler.counters.polls.get();
-    if scheduler.seen_progress.swap(progress, Ordering::Relaxed) != progress
-        || !scheduler.has_work()
-    {
-        return;
-    }
     // SAFETY: carriers are never freed.
     let Some(carrier) = (unsafe { scheduler.carrier.load(Ordering::Acquire).as_ref() }) else {
         return;
     };
+    let progress = scheduler.counters.switches.get() + scheduler.counters.polls.get();
+    if scheduler.seen_progress.swap(progress, Ordering::Relaxed) != progress {
+        scheduler.seen_cpu.store(cpu_time(carrier.tid()), Ordering::Relaxed);
+        return;
+    }
+    if !scheduler.has_work() {
+        return;
+    }
+    let computed = cpu_time(carrier.tid()).wrapping_sub(scheduler.seen_cpu.load(Ordering::Relaxed));
+    if computed < COMPUTING && !is_blocked(carrier.tid()) {
+        return;
+    }
     // No kernel thread to be had: it stays as it is, and the next look tries again.
     if let Ok(true) = spare::hand_over(scheduler, || carrier.take()) {
         HANDOFFS.fetch_add(1, Ordering::Relaxed);
         scheduler.seen_progress.store(u64::MAX, Ordering::Relaxed);
+    }
+}
+
+/// Nanoseconds of CPU time that a kernel thread has used.
+fn cpu_time(tid: i32) -> u64 {
+    /// CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED of the kernel.
+    const THREAD_CPU_TIME: i32 = 4 | 2;
+    time::clock_now(!tid << 3 | THREAD_CPU_TIME)
+}
+
+/// Whether a kernel thread is blocked, by its state in `/proc`; yes if that cannot be read, because a
+/// needless spare thread costs less than a stuck scheduler.
+fn is_blocked(tid: i32) -> bool {
+    let mut path = Text { bytes: [0; 48], length: 0 };
+    let _ = write!(path, "/proc/self/task/{tid}/stat\0");
+    let mut stat = [0u8; 128];
+    // SAFETY: a path that ends with a zero, a buffer as long as we say, and a descriptor of our own.
+    let length = unsafe {
+        let path = path.bytes.as_ptr();
+        let opened =
+            linux::syscall!(openat, libc::AT_FDCWD, path, libc::O_RDONLY | libc::O_CLOEXEC, 0);
+        let Ok(fd) = opened else { return true };
+        let length = linux::syscall!(read, fd, stat.as_mut_ptr(), stat.len());
+        let _ = linux::syscall!(close, fd);
+        length.unwrap_or(0)
+    };
+    // "tid (name) S …": the name may hold anything, the last parenthesis ends it.
+    let stat = &stat[..length];
+    let state = stat.iter().rposition(|&byte| byte == b')').and_then(|end| stat.get(end + 2));
+    state != Some(&b'R')
+}
+
+/// A short text on the stack.
+struct Text {
+    bytes: [u8; 48],
+    length: usize,
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
     }
 }

@@ -48,7 +48,9 @@ pub fn threads() -> usize {
 /// Notes the caller's signal mask for all carriers.
 pub(super) fn note_mask() {
     // SAFETY: see `Mask`.
-    unsafe { real::pthread_sigmask(libc::SIG_SETMASK, core::ptr::null(), (*MASK.0.get()).as_mut_ptr()) };
+    unsafe {
+        real::pthread_sigmask(libc::SIG_SETMASK, core::ptr::null(), (*MASK.0.get()).as_mut_ptr())
+    };
 }
 
 /// Takes a spare carrier, or makes memory for a new one; gives it `scheduler` once `take` says that the
@@ -56,7 +58,10 @@ pub(super) fn note_mask() {
 ///
 /// # Errors
 /// EAGAIN: no memory or no kernel thread. Then `take` was not called.
-pub(super) fn hand_over(scheduler: &'static Scheduler, take: impl FnOnce() -> bool) -> Result<bool> {
+pub(super) fn hand_over(
+    scheduler: &'static Scheduler,
+    take: impl FnOnce() -> bool,
+) -> Result<bool> {
     let waiting = {
         let mut list = SPARE.lock();
         let first = list.first;
@@ -171,17 +176,13 @@ extern "C-unwind" fn main(carrier: *mut c_void) -> *mut c_void {
     let carrier = carrier.cast::<Carrier>();
     // SAFETY: `start_thread` passes a carrier for this thread; the mask was noted before.
     unsafe {
-        real::pthread_sigmask(
-            libc::SIG_SETMASK,
-            (*MASK.0.get()).as_ptr(),
-            core::ptr::null_mut(),
-        );
+        real::pthread_sigmask(libc::SIG_SETMASK, (*MASK.0.get()).as_ptr(), core::ptr::null_mut());
         crate::posix::signal::prepare_carrier();
-        if (*carrier).scheduler.is_null() && !sleep(carrier) {
-            return core::ptr::null_mut();
+        if !(*carrier).scheduler.is_null() || sleep(carrier) {
+            carrier::run(carrier);
         }
-        carrier::run(carrier);
     }
+    crate::posix::signal::retire_carrier();
     core::ptr::null_mut()
 }
 

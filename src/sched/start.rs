@@ -68,11 +68,11 @@ pub fn spawn(
     coroutine.start.set((Some(start), argument));
     coroutine.life.store(if detached { life::DETACHED } else { 0 }, Ordering::Relaxed);
     coroutine.id.set(CREATED.fetch_add(1, Ordering::Relaxed) + 1);
-    let (low, size) = coroutine.stack.get();
+    inherit_name(coroutine);
     // SAFETY: the stack is the new coroutine's own, at least PTHREAD_STACK_MIN large.
     unsafe {
         *coroutine.context.get() = crate::arch::prepare(
-            (low + size) as *mut u8,
+            coroutine.stack_top.get() as *mut u8,
             (&raw const *coroutine).cast_mut().cast(),
         );
     }
@@ -84,6 +84,19 @@ pub fn spawn(
     coroutine.born_on.set(scheduler);
     super::enqueue(coroutine, Some(scheduler));
     Ok(coroutine)
+}
+
+/// A thread has its creator's name until it gets one of its own.
+fn inherit_name(coroutine: &Coroutine) {
+    let name = coroutine.name.get();
+    match Coroutine::current() {
+        // SAFETY: both names are 16 bytes; the new coroutine is not running.
+        Some(current) => unsafe { *name = *current.name.get() },
+        None => {
+            // SAFETY: the kernel writes up to 16 bytes, with a zero at the end.
+            let _ = unsafe { syscall!(prctl, libc::PR_GET_NAME, name) };
+        }
+    }
 }
 
 /// The scheduler with the fewest coroutines; the caller's own as long as it has hardly more.

@@ -4,7 +4,7 @@
 //! publishes for `libthread_db`. When one is missing, [`load`] names it and the program runs natively.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 /// What we know about the running glibc.
 pub struct Facts {
@@ -28,8 +28,28 @@ pub struct Facts {
     deallocate_tls: unsafe extern "C" fn(*mut u8, bool),
     call_tls_dtors: unsafe extern "C-unwind" fn(),
     ctype_init: unsafe extern "C" fn(),
+    /// The loader's list of libraries (`struct r_debug`), and where a library's record has the place of its
+    /// TLS in the static block.
+    debug: *const LoaderDebug,
+    link_map_tls_offset: usize,
     /// Number of kernel threads that glibc knows of.
     nthreads: *const u32,
+}
+
+/// The public start of `struct r_debug` (`link.h`).
+#[repr(C)]
+struct LoaderDebug {
+    version: c_int,
+    map: *const LinkMap,
+}
+
+/// The public start of `struct link_map` (`link.h`).
+#[repr(C)]
+struct LinkMap {
+    address: u64,
+    name: *const c_char,
+    dynamic: *const c_void,
+    next: *const LinkMap,
 }
 
 /// Number of pthread keys that glibc has.
@@ -63,6 +83,12 @@ pub fn tid_if_loaded() -> Option<u32> {
 pub fn facts() -> &'static Facts {
     // SAFETY: set by `load`, before the first coroutine exists, and never changed.
     unsafe { &*FACTS.load(Ordering::Relaxed) }
+}
+
+/// Whether [`load`] has succeeded.
+#[inline]
+pub fn is_loaded() -> bool {
+    !FACTS.load(Ordering::Acquire).is_null()
 }
 
 fn symbol(name: &'static CStr) -> Result<*mut c_void, &'static CStr> {
@@ -123,6 +149,8 @@ pub fn load() -> Result<(), &'static CStr> {
             ctype_init: core::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(symbol(
                 c"__ctype_init",
             )?),
+            debug: symbol(c"_r_debug")?.cast(),
+            link_map_tls_offset: field(c"_thread_db_link_map_l_tls_offset")?,
             nthreads: symbol(c"__nptl_nthreads")?.cast(),
         }
     };
@@ -187,6 +215,9 @@ impl Facts {
             let robust = tcb.add(self.tid + 0x10);
             robust.cast::<*mut u8>().write(robust);
             tcb.add(self.tid + 0x08).cast::<*mut u8>().write(robust);
+            // Where the futex word lies, seen from a node in a mutex: the same in every thread.
+            let offset = own.add(self.tid + 0x18).cast::<usize>().read();
+            robust.cast::<usize>().add(1).write(offset);
         }
         Some(())
     }
@@ -257,11 +288,80 @@ impl Facts {
         unsafe { tcb.add(self.tid).cast() }
     }
 
+    /// Gives up the robust mutexes that the caller still holds, as the kernel does for a kernel thread that
+    /// ends: marks each as "owner died" and wakes a waiter, in the kernel and by `wake` with the word's
+    /// address. The caller is a coroutine at its end.
+    pub fn release_robust_mutexes(&self, wake: impl Fn(usize)) {
+        const OWNER_DIED: u32 = 0x4000_0000;
+        const WAITERS: u32 = 0x8000_0000;
+        const ID: u32 = 0x3fff_ffff;
+        /// ROBUST_LIST_LIMIT of the kernel, against lists that end nowhere.
+        const MOST: usize = 2048;
+        let head = thread_pointer().wrapping_add(self.tid + 0x10).cast::<usize>();
+        // SAFETY: struct robust_list_head: { next, offset from a node to its futex word, pending }. Nodes
+        // lie in the program's mutexes; bit 0 marks priority inheritance.
+        unsafe {
+            let offset = *head.add(1) as isize;
+            let mut node = *head;
+            for _ in 0..MOST {
+                let entry = (node & !1) as *mut usize;
+                if entry == head {
+                    break;
+                }
+                node = *entry;
+                let word = AtomicU32::from_ptr(entry.byte_offset(offset).cast());
+                let mut seen = word.load(Ordering::Relaxed);
+                while seen & ID == self.own_tid() {
+                    let died = seen & WAITERS | OWNER_DIED;
+                    match word.compare_exchange(seen, died, Ordering::AcqRel, Ordering::Relaxed) {
+                        Ok(_) => {
+                            if seen & WAITERS != 0 {
+                                // Perhaps shared with other processes: not the private kind.
+                                let _ = super::linux::syscall!(
+                                    futex,
+                                    word.as_ptr(),
+                                    libc::FUTEX_WAKE,
+                                    1
+                                );
+                            }
+                            wake(word.as_ptr() as usize);
+                            break;
+                        }
+                        Err(now) => seen = now,
+                    }
+                }
+            }
+            *head = head as usize;
+        }
+    }
+
     /// The id of the caller: the kernel's for native threads, the coroutine's own otherwise.
     #[inline]
     pub fn own_tid(&self) -> u32 {
         // SAFETY: the field of our own TCB.
         unsafe { *thread_pointer().add(self.tid).cast::<u32>() }
+    }
+
+    /// How far below the thread pointer the TLS of a library lies in every thread; 0 if it is not in the
+    /// static block.
+    ///
+    /// # Safety
+    /// The loader's list cannot change meanwhile; `name` is the pointer that it shows for the library.
+    pub unsafe fn static_tls_offset(&self, address: u64, name: *const c_char) -> usize {
+        // FORCED_DYNAMIC_TLS_OFFSET of glibc is −1, NO_TLS_OFFSET is 0.
+        const FORCED_DYNAMIC: usize = usize::MAX;
+        // SAFETY: a list of records that starts in the loader's public structure.
+        unsafe {
+            let mut map = (*self.debug).map;
+            while !map.is_null() {
+                if (*map).address == address && core::ptr::eq((*map).name, name) {
+                    let offset = *map.byte_add(self.link_map_tls_offset).cast::<usize>();
+                    return if offset == FORCED_DYNAMIC { 0 } else { offset };
+                }
+                map = (*map).next;
+            }
+        }
+        0
     }
 
     /// How many kernel threads glibc counts.

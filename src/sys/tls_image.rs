@@ -9,7 +9,7 @@ use super::spin::SpinLock;
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Module {
     id: usize,
     image: *const u8,
@@ -30,13 +30,6 @@ const MAX_MODULES: usize = 256;
 const NONE: Module =
     Module { id: 0, image: core::ptr::null(), file_size: 0, memory_size: 0, below_tp: 0 };
 static MODULES: SpinLock<Modules> = SpinLock::new(Modules { list: [NONE; MAX_MODULES], count: 0 });
-static STALE: AtomicBool = AtomicBool::new(true);
-
-/// To be called when a library was loaded or unloaded: the list is read again at the next use.
-pub fn invalidate() {
-    STALE.store(true, Ordering::Release);
-}
-
 unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
     // SAFETY: the loader passes a valid record and our own pointer.
     let (info, modules) = unsafe { (&*info, &mut *data.cast::<Modules>()) };
@@ -55,14 +48,8 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c
         if header.p_type != libc::PT_TLS {
             continue;
         }
-        let below_tp = if info.dlpi_tls_data.is_null() {
-            0
-        } else {
-            let tp = glibc::thread_pointer() as usize;
-            let distance = tp.wrapping_sub(info.dlpi_tls_data as usize);
-            // Only blocks inside the static area lie at the same distance in every thread.
-            if distance < glibc::facts().static_tls_size { distance } else { 0 }
-        };
+        // SAFETY: the loader holds the lock on its list during the callback.
+        let below_tp = unsafe { glibc::facts().static_tls_offset(info.dlpi_addr, info.dlpi_name) };
         modules.list[modules.count] = Module {
             id: info.dlpi_tls_modid,
             image: (info.dlpi_addr as usize + header.p_vaddr as usize) as *const u8,
@@ -85,17 +72,81 @@ fn is_own(info: &libc::dl_phdr_info) -> bool {
     })
 }
 
-/// Reads the list of modules again if it may have changed. Not to be called with a lock held.
+/// The list was read at least once.
+static KNOWN: AtomicBool = AtomicBool::new(false);
+
+/// Reads the list of modules if that was not done yet. Not to be called with a lock held.
 pub fn refresh() {
-    if !STALE.swap(false, Ordering::AcqRel) {
-        return;
+    if !KNOWN.load(Ordering::Acquire) {
+        read_list(|_| {});
     }
+}
+
+/// Reads the list anew and gives each module that was not in it to `visit_new`.
+fn read_list(visit_new: impl Fn(&Module)) {
     let mut fresh = Modules { list: [NONE; MAX_MODULES], count: 0 };
     // SAFETY: `visit` matches the callback's type, and `fresh` outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut fresh).cast()) };
     let mut modules = MODULES.lock();
+    for module in &fresh.list[..fresh.count] {
+        if !modules.list[..modules.count].contains(module) {
+            visit_new(module);
+        }
+    }
     modules.list = fresh.list;
     modules.count = fresh.count;
+    KNOWN.store(true, Ordering::Release);
+}
+
+/// After `dlopen`: a new library may have TLS in the static block. The loader has initialised it in the
+/// threads that it knows; coroutines are initialised here, before anybody can use the library.
+pub extern "C-unwind" fn libraries_changed() {
+    if !glibc::is_loaded() {
+        return;
+    }
+    read_list(|module| {
+        if module.below_tp != 0 {
+            crate::coroutine::stack::for_each_tcb(|tcb| {
+                // SAFETY: every TCB has a static block, which holds the module's at that distance.
+                unsafe { initialise(module, tcb.wrapping_sub(module.below_tp)) };
+            });
+        }
+    });
+}
+
+/// `dlclose`: a library that is loaded later may have the place of one that is gone, and must count as new.
+///
+/// # Safety
+/// As the C function.
+pub unsafe fn dlclose(library: *mut c_void) -> c_int {
+    // SAFETY: the caller keeps the contract.
+    let result = unsafe { real::dlclose(library) };
+    if glibc::is_loaded() {
+        read_list(|_| {});
+    }
+    result
+}
+
+mod real {
+    use super::*;
+    crate::sys::real::real_functions! {
+        /// The real `dlclose`.
+        fn dlclose(library: *mut c_void) -> c_int;
+    }
+}
+
+/// # Safety
+/// `block` has room for the module's TLS.
+unsafe fn initialise(module: &Module, block: *mut u8) {
+    // SAFETY: the caller's promise; the image has `file_size` bytes.
+    unsafe {
+        core::ptr::copy_nonoverlapping(module.image, block, module.file_size);
+        core::ptr::write_bytes(
+            block.add(module.file_size),
+            0,
+            module.memory_size - module.file_size,
+        );
+    }
 }
 
 /// Initialises anew the TLS of the thread whose control block is `tcb`.
@@ -103,34 +154,25 @@ pub fn refresh() {
 /// # Safety
 /// No thread runs on `tcb`; it was made by [`glibc::Facts::make_tcb`].
 pub unsafe fn renew(tcb: *mut u8) {
-    let modules = MODULES.lock();
-    for module in &modules.list[..modules.count] {
-        let block = if module.below_tp != 0 {
-            tcb.wrapping_sub(module.below_tp)
-        } else {
-            // The vector of dynamic blocks: entry 0 is a generation, entry n { address, to free }.
-            // SAFETY: word 1 of the TCB is that vector; entry −1 holds its length.
-            unsafe {
-                let vector = tcb.cast::<*mut [usize; 2]>().add(1).read();
-                let length = (*vector.sub(1))[0];
-                if module.id > length {
-                    continue;
-                }
-                let [address, _] = *vector.add(module.id);
-                if address == usize::MAX || address == 0 {
-                    continue;
-                }
-                address as *mut u8
+    {
+        let modules = MODULES.lock();
+        for module in modules.list[..modules.count].iter().filter(|module| module.below_tp != 0) {
+            // SAFETY: as in `libraries_changed`.
+            unsafe { initialise(module, tcb.wrapping_sub(module.below_tp)) };
+        }
+    }
+    // The vector of dynamic blocks: entry −1 its length, 0 a generation, n { address, to free }. A block
+    // that was made on first use is given back, and made and initialised again on first use.
+    const UNALLOCATED: usize = usize::MAX;
+    // SAFETY: word 1 of a TCB is that vector; nobody runs on it.
+    unsafe {
+        let vector = tcb.cast::<*mut [usize; 2]>().add(1).read();
+        for entry in 1..=(*vector.sub(1))[0] {
+            let [_, to_free] = *vector.add(entry);
+            if to_free != 0 {
+                *vector.add(entry) = [UNALLOCATED, 0];
+                libc::free(to_free as *mut c_void);
             }
-        };
-        // SAFETY: the block has `memory_size` bytes and the image `file_size`.
-        unsafe {
-            core::ptr::copy_nonoverlapping(module.image, block, module.file_size);
-            core::ptr::write_bytes(
-                block.add(module.file_size),
-                0,
-                module.memory_size - module.file_size,
-            );
         }
     }
 }

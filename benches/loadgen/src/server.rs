@@ -19,8 +19,8 @@ pub struct Footprint {
     pub rss_kib: u64,
     /// Page tables in KiB.
     pub page_tables_kib: u64,
-    /// What the kernel holds for the whole system in KiB: kernel stacks, page tables, objects it cannot reclaim. Only
-    /// the difference between two moments tells something.
+    /// What the kernel holds for the whole system in KiB: kernel stacks and objects it cannot reclaim. Page tables are
+    /// left out, for those of the process are known. Only the difference between two moments tells something.
     pub kernel_kib: u64,
 }
 
@@ -43,9 +43,7 @@ pub fn footprint(pid: u32) -> io::Result<Footprint> {
         threads: field(&status, "Threads:")?,
         rss_kib: field(&status, "VmRSS:")?,
         page_tables_kib: field(&status, "VmPTE:")?,
-        kernel_kib: field(&system, "KernelStack:")?
-            + field(&system, "PageTables:")?
-            + field(&system, "SUnreclaim:")?,
+        kernel_kib: field(&system, "KernelStack:")? + field(&system, "SUnreclaim:")?,
     })
 }
 

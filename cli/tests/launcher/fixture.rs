@@ -4,7 +4,7 @@ use std::fs::{Permissions, set_permissions, write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use tempfile::TempDir;
+use temp_dir::TempDir;
 
 /// Stands in for libpreloom.so: says that it was loaded.
 const LIBRARY: &str = r#"
@@ -52,7 +52,7 @@ pub struct Fixture {
 impl Fixture {
     /// A folder with `libpreloom.so` and the dynamically linked program `probe` in it.
     pub fn new() -> Self {
-        let fixture = Self { directory: tempfile::tempdir().expect("a temporary directory") };
+        let fixture = Self { directory: TempDir::new().expect("a temporary directory") };
         set_permissions(fixture.directory.path(), Permissions::from_mode(0o755)).unwrap();
         fixture.compile(LIBRARY, "libpreloom.so", &["-shared", "-fPIC"]);
         fixture.compile(PROBE, "probe", &[]);

@@ -65,8 +65,7 @@ fn programs_of_another_machine() {
     let fixture = Fixture::new();
     let program = fixture.patched_probe("narrow", WORD_SIZE, &[1]);
     assert_refused(&fixture.launch(&program), 126, &["narrow", "word size"]);
-    let machine = if cfg!(target_arch = "aarch64") { 62_u16 } else { 183 };
-    let program = fixture.patched_probe("foreign", MACHINE, &machine.to_le_bytes());
+    let program = fixture.patched_probe("foreign", MACHINE, &other_machine());
     assert_refused(&fixture.launch(&program), 126, &["foreign", "another machine"]);
 }
 
@@ -75,6 +74,31 @@ fn damaged_programs() {
     let fixture = Fixture::new();
     let start = &std::fs::read(fixture.path("probe")).unwrap()[..40];
     assert_refused(&fixture.launch(&fixture.file("cut", start, 0o755)), 126, &["cut"]);
+}
+
+/// The loader would warn of these libraries and start the program without preloom.
+#[test]
+fn libraries_that_the_loader_would_ignore() {
+    let fixture = Fixture::new();
+    let library = std::fs::read(fixture.path("libpreloom.so")).unwrap();
+    let patched = |name: &str, offset: usize, bytes: &[u8]| {
+        let mut library = library.clone();
+        library[offset..offset + bytes.len()].copy_from_slice(bytes);
+        fixture.file(name, &library, 0o644)
+    };
+    for (file, text) in [
+        (fixture.file("empty.so", b"", 0o644), "no shared library"),
+        (fixture.file("text.so", b"INPUT(libpreloom.so)\n", 0o644), "no shared library"),
+        (fixture.file("cut.so", &library[..20], 0o644), "no shared library"),
+        (patched("narrow.so", WORD_SIZE, &[1]), "word size"),
+        (patched("foreign.so", MACHINE, &other_machine()), "another machine"),
+        (fixture.probe("fixed.so", &["-static"]), "no shared library"),
+    ] {
+        let mut command = fixture.preloom();
+        command.arg(fixture.path("probe")).env("PRELOOM_LIB", &file);
+        let name = file.display().to_string();
+        assert_refused(&command.output().unwrap(), 2, &[&name, text, "PRELOOM_LIB"]);
+    }
 }
 
 #[test]
@@ -135,6 +159,12 @@ fn programs_with_capabilities() {
         return; // The rule itself has a unit test that needs no rights.
     }
     assert_refused(&launch_as_nobody(&fixture), 126, &["probe", "capabilities", "LD_PRELOAD"]);
+}
+
+/// The ELF number of a machine that this one is not.
+fn other_machine() -> [u8; 2] {
+    let machine = if cfg!(target_arch = "aarch64") { 62_u16 } else { 183 };
+    machine.to_le_bytes()
 }
 
 fn is_root() -> bool {
