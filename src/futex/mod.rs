@@ -249,15 +249,15 @@ pub fn wake_with(
     bitset: u32,
     under_lock: impl FnOnce(usize, bool),
 ) -> usize {
-    wake_matching(key, count, 0, |kinds, _| kinds & bitset != 0, under_lock)
+    wake_matching(key, count, |kinds, _| (kinds & bitset != 0).then_some(0), under_lock)
 }
 
-/// Like [`wake`], for waiters whose bitset and tag `matches` accepts; they are told `token`.
+/// Like [`wake`], for waiters whose bitset and tag `choose` accepts; they are told what it returns.
+/// `choose` is called just before the waiter can run; one that has timed out is not counted as woken.
 pub fn wake_matching(
     key: usize,
     count: usize,
-    token: u32,
-    matches: impl Fn(u32, usize) -> bool,
+    mut choose: impl FnMut(u32, usize) -> Option<u32>,
     under_lock: impl FnOnce(usize, bool),
 ) -> usize {
     let mut woken = Woken::new();
@@ -275,11 +275,11 @@ pub fn wake_matching(
                 more = true;
                 break;
             }
-            if !matches(waiter.bitset, waiter.tag) {
+            let Some(token) = choose(waiter.bitset, waiter.tag) else {
                 more = true;
                 cursor.move_next();
                 continue;
-            }
+            };
             waiter.token.set(token);
             let waiter: *const Waiter = waiter;
             cursor.remove();

@@ -83,8 +83,8 @@ pub unsafe fn wait(barrier: *mut pthread_barrier_t) -> c_int {
         match futex::wait_token(&wait, arrive, || {}) {
             _ if last => {
                 // Those who wait in this round keep the object alive until they are woken here.
-                let in_round = |_, tag| tag == round as usize;
-                futex::wake_matching(key, usize::MAX, PASSED, in_round, |_, _| {});
+                let in_round = |_, tag| (tag == round as usize).then_some(PASSED);
+                futex::wake_matching(key, usize::MAX, in_round, |_, _| {});
                 return libc::PTHREAD_BARRIER_SERIAL_THREAD;
             }
             (Outcome::Woken, PASSED) => return 0,

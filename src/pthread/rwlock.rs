@@ -14,10 +14,11 @@
 //!
 //! * A waiter sets its bit under the bucket's lock, having seen there that it cannot have the lock.
 //!   The bits are cleared only there, by those who see nobody left.
-//! * An unlock that would make the lock free for others and sees a bit is done under the bucket's lock,
-//!   together with the choice of whom to wake, and does not touch the object afterwards. Otherwise
-//!   it is one compare-and-exchange.
-//! * Who was woken takes its chance with all others, and waits again if it comes too late.
+//! * An unlock that would make the lock free and sees a bit chooses under the bucket's lock who gets it
+//!   and does not touch the object afterwards. Any other unlock is one compare-and-exchange.
+//! * Readers that are woken have been given the lock. So have writers of a lock that prefers them, and
+//!   those that have lost the race for long. Other writers take their chance with all
+//!   who come: handing over would let the lock wait until the writer's turn to run comes.
 //!
 //! Whom the lock prefers, as in glibc: normally readers, who pass writers that wait; with
 //! PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP, readers wait behind writers that wait. When it becomes
@@ -30,6 +31,7 @@ use crate::futex::{self, Outcome, Wait};
 use crate::sys::errno::Errno;
 use crate::sys::real::real_functions;
 use crate::sys::{glibc, time};
+use core::cell::Cell;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
 use libc::{clockid_t, pthread_rwlock_t, timespec};
@@ -66,6 +68,13 @@ const READERS: u32 = WRITERS_WAIT - 1;
 
 /// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`.
 const PREFER_WRITER: u32 = 2;
+
+/// A woken waiter's token: the lock is already its own.
+const OWNED: u32 = 1;
+/// A waiter's tag: it has waited for long.
+const STARVING: usize = 1;
+/// Nanoseconds after which a writer that was woken in vain is starving.
+const PATIENCE: u64 = 1_000_000;
 
 /// `pthread_rwlock_t` as far as we use it.
 #[repr(C)]
@@ -134,8 +143,7 @@ impl RwLock {
                 Role::Writer if state & (WRITER | READERS) != 0 => return Attempt::Busy(state),
                 Role::Writer => state | WRITER,
                 Role::Reader if state & WRITER != 0 => return Attempt::Busy(state),
-                // With writers waiting and nobody inside, one is on its way; it is not unfair to pass
-                // it, and not waiting here means that a stale bit stops nobody.
+                // With nobody inside, the bit of waiting writers is stale and stops nobody.
                 Role::Reader
                     if state & WRITERS_WAIT != 0
                         && state & READERS != 0
@@ -171,13 +179,23 @@ impl RwLock {
         code
     }
 
+    /// A timed call; glibc looks at the time first of all. `None`: not ours.
+    fn lock_until(&self, role: Role, clock: clockid_t, time: &timespec) -> Option<c_int> {
+        let me = self.ours()?;
+        Some(match time::deadline_on(clock, time) {
+            Ok(deadline) => self.lock(role, me, Some(deadline)),
+            Err(Errno(code)) => code,
+        })
+    }
+
     #[cold]
     #[inline(never)]
     fn lock_slow(&self, role: Role, me: u32, deadline: Option<u64>) -> c_int {
         if self.writer.load(Ordering::Relaxed) == me {
             return libc::EDEADLK;
         }
-        let wait = Wait { bitset: role.bit(), ..Wait::on(self.key(), deadline) };
+        let mut wait = Wait { bitset: role.bit(), ..Wait::on(self.key(), deadline) };
+        let mut since = None;
         loop {
             let mut got = 0;
             let must_wait = || loop {
@@ -199,14 +217,24 @@ impl RwLock {
                     return true;
                 }
             };
-            match futex::wait(&wait, must_wait, || {}) {
-                Outcome::Mismatch => return got,
-                Outcome::Woken => match self.attempt(role) {
-                    Attempt::Done => return 0,
-                    Attempt::Busy(_) => {}
-                    Attempt::TooMany => return libc::EAGAIN,
-                },
-                Outcome::Timeout | Outcome::MovedTimeout => {
+            match futex::wait_token(&wait, must_wait, || {}) {
+                (Outcome::Mismatch, _) => return got,
+                (Outcome::Woken, token) => {
+                    if token == OWNED {
+                        core::sync::atomic::fence(Ordering::Acquire);
+                        return 0;
+                    }
+                    match self.attempt(role) {
+                        Attempt::Done => return 0,
+                        Attempt::Busy(_) => {}
+                        Attempt::TooMany => return libc::EAGAIN,
+                    }
+                    let now = time::now();
+                    if now - *since.get_or_insert(now) > PATIENCE {
+                        wait.tag = STARVING;
+                    }
+                }
+                (Outcome::Timeout | Outcome::MovedTimeout, _) => {
                     if role == Role::Writer && self.prefers_writers() {
                         self.writer_gave_up();
                     }
@@ -253,53 +281,94 @@ impl RwLock {
         }
     }
 
-    /// Unlocks while others wait, by a writer or by the last reader, perhaps not the last any more.
+    /// Unlocks while others wait, by a writer or by the last reader.
     #[cold]
     #[inline(never)]
     fn unlock_slow(&self) {
-        let key = self.key();
-        let release = |keep: u32| {
-            let leave = |state: u32| {
-                let free = if state & WRITER != 0 { state & !WRITER } else { state - 1 };
-                Some(free & (keep | !WAITERS))
-            };
-            let _ = self.state.fetch_update(Ordering::Release, Ordering::Relaxed, leave);
+        // A last reader first becomes a writer, so that nobody can come in between: from here on
+        // the state changes by others only under the bucket's lock.
+        let leave = |state: u32| match state & READERS {
+            0 => None,
+            1 => Some((state - 1) | WRITER),
+            _ => Some(state - 1),
         };
-        // The lock is released in the step that wakes somebody or finds that nobody waits: those who
-        // come between two steps find it locked and are seen in the next.
-        let readers = (Role::Reader.bit(), usize::MAX);
-        let writers = (Role::Writer.bit(), 1);
-        let (first, second) =
-            if self.prefers_writers() { (writers, readers) } else { (readers, writers) };
-        let mut released = false;
-        while !released {
-            for (kind, count) in [first, second] {
-                if kind == first.0 && self.state.load(Ordering::Relaxed) & kind == 0 {
-                    continue;
+        let before = self.state.fetch_update(Ordering::AcqRel, Ordering::Relaxed, leave);
+        if before.is_ok_and(|state| state & READERS > 1) {
+            return; // not the last any more
+        }
+        // Those who come between two steps are seen in the next.
+        while if self.prefers_writers() {
+            !self.pass_to_writer(true) && !self.pass_to_readers()
+        } else {
+            !self.pass_to_readers() && !self.pass_to_writer(false)
+        } {}
+    }
+
+    /// Gives the lock, which the caller holds as a writer, to all readers that wait, or frees it if
+    /// nobody waits. False: only writers wait.
+    fn pass_to_readers(&self) -> bool {
+        let readers = Role::Reader.bit();
+        if self.state.load(Ordering::Relaxed) & WAITERS == WRITERS_WAIT {
+            return false;
+        }
+        let mut granted = 0;
+        let mut woken = 0;
+        let mut done = true;
+        // The count is raised before the reader can run. Its unlock, if it is the last, finds bits in
+        // the state and waits for the bucket's lock, so the lock exists until we have cleared them.
+        let grant = |kind, _| {
+            (kind == readers).then(|| {
+                if granted == 0 {
+                    self.state.fetch_sub(WRITER - 1, Ordering::Release);
+                } else {
+                    self.state.fetch_add(1, Ordering::Release);
                 }
-                futex::wake_with(key, count, kind, |woken, more| {
-                    released = woken != 0 || !more;
-                    if !released {
-                        self.state.fetch_and(!kind, Ordering::Relaxed);
-                    } else if !more {
-                        release(0);
-                    } else if count == usize::MAX {
-                        release(!kind);
-                    } else {
-                        release(WAITERS);
-                    }
-                });
-                if released {
-                    break;
+                granted += 1;
+                OWNED
+            })
+        };
+        futex::wake_matching(self.key(), usize::MAX, grant, |number, more| {
+            woken = number;
+            let stale = if more { READERS_WAIT } else { WAITERS };
+            let state = self.state.fetch_and(!stale, Ordering::Relaxed);
+            if state & WRITER != 0 {
+                done = !more;
+                if done {
+                    self.state.store(0, Ordering::Release);
                 }
             }
+        });
+        // The shares of those who had timed out are ours.
+        for _ in woken..granted {
+            self.unlock();
         }
+        done
     }
-}
 
-/// The deadline of a timed call, or the error number. glibc looks at the time first of all.
-fn deadline_on(clock: clockid_t, time: &timespec) -> Result<u64, c_int> {
-    time::deadline_on(clock, time).map_err(|Errno(code)| code)
+    /// Frees the lock, which the caller holds as a writer, for the longest waiting writer. With `give`,
+    /// or if that writer has lost the race for long, it gets the lock itself. False: only readers wait.
+    fn pass_to_writer(&self, give: bool) -> bool {
+        let writers = Role::Writer.bit();
+        let given = Cell::new(false);
+        let mut done = false;
+        let choose = |kind, tag| {
+            (kind == writers).then(|| {
+                given.set(give || tag == STARVING);
+                if given.get() { OWNED } else { 0 }
+            })
+        };
+        futex::wake_matching(self.key(), 1, choose, |woken, more| {
+            done = woken != 0 || !more;
+            if done {
+                let bits = if more { self.state.load(Ordering::Relaxed) & WAITERS } else { 0 };
+                let holder = if given.get() && woken != 0 { WRITER } else { 0 };
+                self.state.store(holder | bits, Ordering::Release);
+            } else {
+                self.state.fetch_and(!WRITERS_WAIT, Ordering::Relaxed);
+            }
+        });
+        done
+    }
 }
 
 /// `pthread_rwlock_rdlock`. EDEADLK: the caller holds it as the writer; EAGAIN: too many readers.
@@ -377,12 +446,9 @@ pub unsafe fn trywrlock(lock: *mut pthread_rwlock_t) -> c_int {
 pub unsafe fn timedrdlock(lock: *mut pthread_rwlock_t, time: *const timespec) -> c_int {
     // SAFETY: the caller keeps the contract.
     unsafe {
-        let this = RwLock::of(lock);
-        match this.ours().map(|me| (me, deadline_on(libc::CLOCK_REALTIME, &*time))) {
-            Some((me, Ok(deadline))) => this.lock(Role::Reader, me, Some(deadline)),
-            Some((_, Err(code))) => code,
-            None => real::pthread_rwlock_timedrdlock(lock, time),
-        }
+        RwLock::of(lock)
+            .lock_until(Role::Reader, libc::CLOCK_REALTIME, &*time)
+            .unwrap_or_else(|| real::pthread_rwlock_timedrdlock(lock, time))
     }
 }
 
@@ -393,12 +459,9 @@ pub unsafe fn timedrdlock(lock: *mut pthread_rwlock_t, time: *const timespec) ->
 pub unsafe fn timedwrlock(lock: *mut pthread_rwlock_t, time: *const timespec) -> c_int {
     // SAFETY: the caller keeps the contract.
     unsafe {
-        let this = RwLock::of(lock);
-        match this.ours().map(|me| (me, deadline_on(libc::CLOCK_REALTIME, &*time))) {
-            Some((me, Ok(deadline))) => this.lock(Role::Writer, me, Some(deadline)),
-            Some((_, Err(code))) => code,
-            None => real::pthread_rwlock_timedwrlock(lock, time),
-        }
+        RwLock::of(lock)
+            .lock_until(Role::Writer, libc::CLOCK_REALTIME, &*time)
+            .unwrap_or_else(|| real::pthread_rwlock_timedwrlock(lock, time))
     }
 }
 
@@ -413,12 +476,9 @@ pub unsafe fn clockrdlock(
 ) -> c_int {
     // SAFETY: the caller keeps the contract.
     unsafe {
-        let this = RwLock::of(lock);
-        match this.ours().map(|me| (me, deadline_on(clock, &*time))) {
-            Some((me, Ok(deadline))) => this.lock(Role::Reader, me, Some(deadline)),
-            Some((_, Err(code))) => code,
-            None => real::pthread_rwlock_clockrdlock(lock, clock, time),
-        }
+        RwLock::of(lock)
+            .lock_until(Role::Reader, clock, &*time)
+            .unwrap_or_else(|| real::pthread_rwlock_clockrdlock(lock, clock, time))
     }
 }
 
@@ -433,12 +493,9 @@ pub unsafe fn clockwrlock(
 ) -> c_int {
     // SAFETY: the caller keeps the contract.
     unsafe {
-        let this = RwLock::of(lock);
-        match this.ours().map(|me| (me, deadline_on(clock, &*time))) {
-            Some((me, Ok(deadline))) => this.lock(Role::Writer, me, Some(deadline)),
-            Some((_, Err(code))) => code,
-            None => real::pthread_rwlock_clockwrlock(lock, clock, time),
-        }
+        RwLock::of(lock)
+            .lock_until(Role::Writer, clock, &*time)
+            .unwrap_or_else(|| real::pthread_rwlock_clockwrlock(lock, clock, time))
     }
 }
 
