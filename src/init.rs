@@ -26,8 +26,18 @@ static CONSTRUCTOR: extern "C" fn() = constructor;
 #[unsafe(link_section = ".fini_array")]
 static DESTRUCTOR: extern "C" fn() = destructor;
 
-#[cfg_attr(test, allow(dead_code))]
+/// The constructor has run, or runs.
+static DONE: AtomicBool = AtomicBool::new(false);
+
+/// Does the constructor's work if that has not run yet: another library's constructor makes a thread.
+pub fn ensure() {
+    constructor();
+}
+
 extern "C" fn constructor() {
+    if DONE.swap(true, Ordering::AcqRel) {
+        return;
+    }
     config::load();
     if config::get().green
         && let Err(reason) = can_be_green()

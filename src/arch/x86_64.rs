@@ -382,6 +382,36 @@ extern "C" fn dlopen_route(caller: usize) -> Route {
     Route { real: REAL.address(), ret }
 }
 
+/// `vfork`. Once coroutines exist it is `fork`: a child that shares our memory would close descriptors in
+/// our table, which are the parent's. Before, it is the real one. Either is jumped to, because `vfork`
+/// returns twice to its caller's frame.
+///
+/// # Safety
+/// As the C function.
+#[cfg(not(test))]
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn vfork() -> i32 {
+    naked_asm!(
+        ".cfi_startproc",
+        "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 8",
+        "call {route}",
+        "add rsp, 8",
+        ".cfi_adjust_cfa_offset -8",
+        "jmp rax",
+        ".cfi_endproc",
+        route = sym vfork_route,
+    )
+}
+
+#[cfg(not(test))]
+extern "C" fn vfork_route() -> *const core::ffi::c_void {
+    static VFORK: crate::sys::real::Symbol = crate::sys::real::symbol!(vfork);
+    static FORK: crate::sys::real::Symbol = crate::sys::real::symbol!(fork);
+    if crate::sched::is_started() { FORK.address() } else { VFORK.address() }
+}
+
 // The precompiled `core` names Rust's personality routine, which `std` would define. No frame of ours
 // has anything to clean up: "continue unwinding" (8). Hidden, so that it never takes the place of the
 // one in a program written in Rust.
