@@ -120,8 +120,8 @@ impl Cond {
                 its.unlock_to_wait(me);
                 return;
             }
-            // SAFETY: the caller's mutex, of a kind that is glibc's.
-            refused = unsafe { mutex::unlock_real(mutex) };
+            // SAFETY: the caller's mutex, robust or of a kind that is glibc's.
+            refused = unsafe { mutex::unlock(mutex) };
             if refused != 0 {
                 // Not the owner: do not wait. Others may wake up for nothing, as they may at any time.
                 futex::wake(self.key(), usize::MAX);
@@ -136,7 +136,7 @@ impl Cond {
             its.lock_after_wait(me, token)
         } else {
             // SAFETY: as above.
-            unsafe { mutex::lock_real(mutex) }
+            unsafe { mutex::lock(mutex) }
         };
         if code == 0 && outcome == Outcome::Timeout { libc::ETIMEDOUT } else { code }
     }
