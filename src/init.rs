@@ -14,6 +14,7 @@ use crate::config;
 use crate::sys::report::report;
 use crate::sys::{current, glibc};
 use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(not(test))]
 #[used]
@@ -25,8 +26,18 @@ static CONSTRUCTOR: extern "C" fn() = constructor;
 #[unsafe(link_section = ".fini_array")]
 static DESTRUCTOR: extern "C" fn() = destructor;
 
-#[cfg_attr(test, allow(dead_code))]
+/// The constructor has run, or runs.
+static DONE: AtomicBool = AtomicBool::new(false);
+
+/// Does the constructor's work if that has not run yet: another library's constructor makes a thread.
+pub fn ensure() {
+    constructor();
+}
+
 extern "C" fn constructor() {
+    if DONE.swap(true, Ordering::AcqRel) {
+        return;
+    }
     config::load();
     if config::get().green
         && let Err(reason) = can_be_green()
@@ -68,7 +79,10 @@ pub fn runtime_starts() {
     crate::posix::signal::install_overflow_handler();
 }
 
+static IN_FORKED_CHILD: AtomicBool = AtomicBool::new(false);
+
 extern "C" fn after_fork_in_child() {
+    IN_FORKED_CHILD.store(true, Ordering::Relaxed);
     // SAFETY: the child has one thread. It keeps its stack and TLS, whatever it was.
     unsafe {
         *current::slot_of(glibc::thread_pointer()) = core::ptr::null_mut();
@@ -81,7 +95,9 @@ extern "C" fn after_fork_in_child() {
 
 #[cfg_attr(test, allow(dead_code))]
 extern "C" fn destructor() {
-    if config::get().stats {
+    // A forked child that made no thread has nothing to tell; its parent speaks for itself.
+    let silent = IN_FORKED_CHILD.load(Ordering::Relaxed) && !crate::sched::is_started();
+    if config::get().stats && !silent {
         crate::observe::print();
     }
 }

@@ -35,13 +35,13 @@ int main(void)
     CHECK_EQ(size, 10000);
     CHECK(pthread_equal(pthread_self(), pthread_self()));
     pthread_t thread;
-    CHECK_OK(pthread_create(&thread, &attr, nothing, &attr));
-    CHECK(join(thread) == &attr);
+    CHECK_OK(pthread_create(&thread, &attr, nothing, &size));
+    CHECK(join(thread) == &size);
     CHECK_OK(pthread_attr_setguardsize(&attr, 0));
     CHECK_OK(pthread_attr_getguardsize(&attr, &size));
     CHECK_EQ(size, 0);
-    CHECK_OK(pthread_create(&thread, &attr, nothing, &attr));
-    CHECK(join(thread) == &attr);
+    CHECK_OK(pthread_create(&thread, &attr, nothing, &size));
+    CHECK(join(thread) == &size);
 
     /* Stack size: that of new threads by default; at least the minimum. */
     pthread_attr_t usual;

@@ -1,8 +1,7 @@
-// setjmp and longjmp, sigsetjmp and siglongjmp within one thread, across yields, from deep and from handlers.
+// setjmp and longjmp within one thread, across yields and from deep.
 #include "check.h"
 
 #include <setjmp.h>
-#include <signal.h>
 
 enum { THREADS = 50 };
 
@@ -25,7 +24,6 @@ __attribute__((noinline)) static void dive(jmp_buf env, int depth, int value)
 static void *jump(void *arg)
 {
     jmp_buf env;
-    sigjmp_buf senv;
     volatile int rounds = 0;
     volatile long me = (long)arg;
 
@@ -50,21 +48,6 @@ static void *jump(void *arg)
         longjmp(env, 0);
     }
     CHECK_EQ(got, 1);
-
-    /* The mask comes back, or does not. */
-    sigset_t mask, now;
-    sigemptyset(&mask);
-    sigaddset(&mask, SIGUSR2);
-    for (volatile int save = 0; save < 2; save++) {
-        CHECK_OK(pthread_sigmask(SIG_UNBLOCK, &mask, NULL));
-        if (sigsetjmp(senv, save) == 0) {
-            CHECK_OK(pthread_sigmask(SIG_BLOCK, &mask, NULL));
-            sched_yield();
-            siglongjmp(senv, 1);
-        }
-        CHECK_OK(pthread_sigmask(SIG_BLOCK, NULL, &now));
-        CHECK_EQ(sigismember(&now, SIGUSR2), !save);
-    }
 
     /* The old names. */
     if (_setjmp(env) == 0) {

@@ -20,7 +20,11 @@ static void *slow(void *arg)
 
 static void *join_self(void *arg)
 {
+    struct timespec when = in_ms(CLOCK_REALTIME, 20000);
     CHECK_ERR(pthread_join(pthread_self(), NULL), EDEADLK);
+    CHECK_ERR(pthread_timedjoin_np(pthread_self(), NULL, &when), EDEADLK);
+    CHECK_ERR(pthread_clockjoin_np(pthread_self(), NULL, CLOCK_REALTIME, &when), EDEADLK);
+    CHECK_ERR(pthread_tryjoin_np(pthread_self(), NULL), EBUSY);
     return arg;
 }
 
@@ -73,7 +77,7 @@ int main(void)
     CHECK_OK(pthread_clockjoin_np(start(slow, (void *)12), NULL, CLOCK_REALTIME, NULL));
 
     /* Oneself. */
-    CHECK_ERR(pthread_join(pthread_self(), NULL), EDEADLK);
+    join_self(NULL);
     CHECK(join(start(join_self, (void *)13)) == (void *)13);
 
     puts("tryjoin, timedjoin, clockjoin: ok");

@@ -8,7 +8,8 @@
 //!   calls a clean-up on the way;
 //! * [`copy_user`]: copies from or to memory of the program that may not be there, with
 //!   [`fix_copy_fault`] for the handler of SIGSEGV;
-//! * the exported `dlopen`, because the loader looks at its caller's address.
+//! * the exported `dlopen`, because the loader looks at its caller's address, and `vfork`, because it
+//!   returns twice.
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64;

@@ -318,8 +318,9 @@ pub unsafe fn fix_copy_fault(context: *mut libc::ucontext_t) -> bool {
 ///
 /// # Safety
 /// As the C function.
+#[cfg(not(test))]
 #[unsafe(naked)]
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dlopen(path: *const i8, flags: i32) -> *mut core::ffi::c_void {
     naked_asm!(
         ".cfi_startproc",
@@ -362,12 +363,14 @@ pub unsafe extern "C-unwind" fn dlopen(path: *const i8, flags: i32) -> *mut core
 }
 
 /// The real `dlopen`, and the address of a `ret` near `caller` (0: none was found, do without).
+#[cfg(not(test))]
 #[repr(C)]
 struct Route {
     real: *const core::ffi::c_void,
     ret: usize,
 }
 
+#[cfg(not(test))]
 extern "C" fn dlopen_route(caller: usize) -> Route {
     static REAL: crate::sys::real::Symbol = crate::sys::real::symbol!(dlopen);
     const PAGE: usize = 4096;
@@ -377,6 +380,36 @@ extern "C" fn dlopen_route(caller: usize) -> Route {
     let code = unsafe { core::slice::from_raw_parts(page as *const u8, PAGE) };
     let ret = code.iter().position(|&byte| byte == RET).map_or(0, |offset| page + offset);
     Route { real: REAL.address(), ret }
+}
+
+/// `vfork`. Once coroutines exist it is `fork`: a child that shares our memory would close descriptors in
+/// our table, which are the parent's. Before, it is the real one. Either is jumped to, because `vfork`
+/// returns twice to its caller's frame.
+///
+/// # Safety
+/// As the C function.
+#[cfg(not(test))]
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn vfork() -> i32 {
+    naked_asm!(
+        ".cfi_startproc",
+        "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 8",
+        "call {route}",
+        "add rsp, 8",
+        ".cfi_adjust_cfa_offset -8",
+        "jmp rax",
+        ".cfi_endproc",
+        route = sym vfork_route,
+    )
+}
+
+#[cfg(not(test))]
+extern "C" fn vfork_route() -> *const core::ffi::c_void {
+    static VFORK: crate::sys::real::Symbol = crate::sys::real::symbol!(vfork);
+    static FORK: crate::sys::real::Symbol = crate::sys::real::symbol!(fork);
+    if crate::sched::is_started() { FORK.address() } else { VFORK.address() }
 }
 
 // The precompiled `core` names Rust's personality routine, which `std` would define. No frame of ours

@@ -5,6 +5,9 @@ use crate::sched::{self, Carrier, Post};
 use crate::sys::{errno, glibc};
 
 /// First step: completes the switch that led here.
+///
+/// # Safety
+/// Only by the first frame, with the carrier that the switch handed over.
 pub unsafe extern "C-unwind" fn coroutine_begin(carrier: *mut Carrier, _: *const Coroutine) {
     // SAFETY: every switch hands over the carrier on which it happens.
     unsafe {
@@ -15,6 +18,9 @@ pub unsafe extern "C-unwind" fn coroutine_begin(carrier: *mut Carrier, _: *const
 }
 
 /// Runs the start routine.
+///
+/// # Safety
+/// Only by the first frame, with the coroutine that runs.
 pub unsafe extern "C-unwind" fn coroutine_run(coroutine: *const Coroutine) {
     // SAFETY: the first frame passes the coroutine that runs.
     let coroutine = unsafe { &*coroutine };
@@ -29,6 +35,9 @@ pub unsafe extern "C-unwind" fn coroutine_run(coroutine: *const Coroutine) {
 
 /// Last step, after the start routine returned or was unwound: what glibc runs at the end of a
 /// thread, in its order, then leaves the stack for good.
+///
+/// # Safety
+/// As [`coroutine_run`].
 pub unsafe extern "C-unwind" fn coroutine_end(coroutine: *const Coroutine) -> ! {
     // SAFETY: as in `coroutine_run`.
     let coroutine = unsafe { &*coroutine };

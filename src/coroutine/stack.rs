@@ -327,10 +327,31 @@ pub fn free(coroutine: &Coroutine) {
         *current::slot_of(coroutine.tcb) = core::ptr::null_mut();
     }
     coroutine.life.store(life::EXITED | life::DETACHED, Ordering::Relaxed);
+    give_back_depth(coroutine);
     let mut pool = POOL.lock();
     let class = &mut pool[coroutine.slot.class as usize];
     coroutine.next.store(class.free, Ordering::Relaxed);
     class.free = (&raw const *coroutine).cast_mut();
+}
+
+/// Gives what a deep stack touched back to the kernel; the hot end stays. One page below it tells, without
+/// being touched, whether the stack was ever that deep.
+fn give_back_depth(coroutine: &Coroutine) {
+    const HOT: usize = 64 << 10;
+    let slot = &coroutine.slot;
+    let low = slot.base + slot.guard;
+    let page = (slot.base + slot.size - HOT) & !(PAGE - 1);
+    if page <= low + HOT {
+        return;
+    }
+    let mut resident = 0u8;
+    // SAFETY: asks about, and drops, pages of a stack that nobody uses.
+    unsafe {
+        let known = syscall!(mincore, page - PAGE, PAGE, &raw mut resident);
+        if known.is_ok() && resident & 1 != 0 {
+            let _ = syscall!(madvise, low, page - low, libc::MADV_DONTNEED);
+        }
+    }
 }
 
 /// If `address` lies in the guard of the running coroutine's stack, that coroutine.

@@ -24,6 +24,9 @@ pub unsafe fn create(
     start: Start,
     argument: *mut c_void,
 ) -> c_int {
+    if !sched::is_started() {
+        crate::init::ensure();
+    }
     if !config::get().green {
         // SAFETY: the caller keeps the contract. `Start` and the real type differ in name only.
         return unsafe { real::pthread_create(thread, attr, start, argument) };

@@ -32,13 +32,14 @@ fn watch_initial_thread() {
     if !sched::is_started() || linux::gettid() != process {
         return;
     }
+    const FIRST_ROUND: usize = 1;
     static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
     let mut key = 0;
     // SAFETY: a destructor of ours; the value is only a mark, and counts the rounds.
     unsafe {
         if libc::pthread_key_create(&mut key, Some(last_round)) == 0 {
             KEY.store(key, Ordering::Relaxed);
-            libc::pthread_setspecific(key, 1 as *const c_void);
+            libc::pthread_setspecific(key, FIRST_ROUND as *const c_void);
         }
     }
 
