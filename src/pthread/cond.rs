@@ -1,7 +1,7 @@
 //! Condition variables.
 //!
 //! The object is glibc's `pthread_cond_t`, of which `init` and `destroy` stay glibc's: the static
-//! initialiser is all zeros, flags and clock are in word 9 (`__wrefs`), and `destroy` waits only for
+//! initialiser is all zeros, flags and clock are in one word (`__wrefs`), and `destroy` waits only for
 //! waiters that are counted there, which we never do. Our own is the first double word, the *hint*:
 //!
 //! ```text
@@ -30,8 +30,9 @@ use crate::sys::errno::Errno;
 use crate::sys::real::real_functions;
 use crate::sys::{glibc, time};
 use core::ffi::c_int;
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use libc::{clockid_t, pthread_cond_t, pthread_mutex_t, timespec};
+use libc::{clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 
 mod real {
     use super::*;
@@ -56,12 +57,43 @@ const NOT_MOVABLE: usize = 1;
 const SHARED: u32 = 1;
 const MONOTONIC: u32 = 2;
 
-/// `pthread_cond_t` as far as we use it.
+/// Where `__wrefs` is in glibc 2.25 to 2.40.
+const USUAL_WREFS: usize = 36;
+
+/// The offset of `__wrefs`, which glibc moves when it changes its algorithm: found by looking for the
+/// flags in an object that has them.
+fn wrefs_offset() -> usize {
+    static OFFSET: AtomicUsize = AtomicUsize::new(0);
+    let known = OFFSET.load(Ordering::Relaxed);
+    if known != 0 {
+        return known;
+    }
+    unsafe extern "C" {
+        fn pthread_condattr_setpshared(attr: *mut pthread_condattr_t, shared: c_int) -> c_int;
+    }
+    const WORDS: usize = size_of::<pthread_cond_t>() / 4;
+    let mut words = [0u32; WORDS];
+    let mut attr = MaybeUninit::<pthread_condattr_t>::uninit();
+    // SAFETY: objects of our own, initialised before they are used; an array of words has their alignment
+    // for all that `init` does, which is to store.
+    unsafe {
+        libc::pthread_condattr_init(attr.as_mut_ptr());
+        libc::pthread_condattr_setclock(attr.as_mut_ptr(), libc::CLOCK_MONOTONIC);
+        pthread_condattr_setpshared(attr.as_mut_ptr(), libc::PTHREAD_PROCESS_SHARED);
+        let mut cond = MaybeUninit::<pthread_cond_t>::zeroed();
+        libc::pthread_cond_init(cond.as_mut_ptr(), attr.as_ptr());
+        core::ptr::copy_nonoverlapping(cond.as_ptr().cast(), words.as_mut_ptr(), WORDS);
+    }
+    let found = words.iter().position(|&word| word == SHARED | MONOTONIC);
+    let offset = found.map_or(USUAL_WREFS, |index| index * 4);
+    OFFSET.store(offset, Ordering::Relaxed);
+    offset
+}
+
+/// `pthread_cond_t` as far as we use it at a known place.
 #[repr(C)]
 struct Cond {
     hint: AtomicUsize,
-    glibc: [u32; 7],
-    wrefs: AtomicU32,
 }
 
 impl Cond {
@@ -73,18 +105,27 @@ impl Cond {
         unsafe { &*cond.cast::<Self>() }
     }
 
+    fn wrefs(&self) -> u32 {
+        // SAFETY: the offset is that of a word of the object, which `self` is the beginning of.
+        unsafe {
+            (*(&raw const *self).byte_add(wrefs_offset()).cast::<AtomicU32>())
+                .load(Ordering::Relaxed)
+        }
+    }
+
     /// The caller's thread id if this one is ours.
-    #[inline(always)]
     fn ours(&self) -> Option<u32> {
-        glibc::tid_if_loaded().filter(|_| self.wrefs.load(Ordering::Relaxed) & SHARED == 0)
+        glibc::tid_if_loaded().filter(|_| self.wrefs() & SHARED == 0)
+    }
+
+    /// Whether surely nobody waits. In a shared one the word counts all who ever did.
+    #[inline(always)]
+    fn is_idle(&self) -> bool {
+        glibc::tid_if_loaded().is_some() && self.hint.load(Ordering::Relaxed) == NOBODY
     }
 
     fn clock(&self) -> clockid_t {
-        if self.wrefs.load(Ordering::Relaxed) & MONOTONIC != 0 {
-            libc::CLOCK_MONOTONIC
-        } else {
-            libc::CLOCK_REALTIME
-        }
+        if self.wrefs() & MONOTONIC != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
     }
 
     #[inline(always)]
@@ -120,8 +161,8 @@ impl Cond {
                 its.unlock_to_wait(me);
                 return;
             }
-            // SAFETY: the caller's mutex, of a kind that is glibc's.
-            refused = unsafe { mutex::unlock_real(mutex) };
+            // SAFETY: the caller's mutex, robust or of a kind that is glibc's.
+            refused = unsafe { mutex::unlock(mutex) };
             if refused != 0 {
                 // Not the owner: do not wait. Others may wake up for nothing, as they may at any time.
                 futex::wake(self.key(), usize::MAX);
@@ -136,7 +177,7 @@ impl Cond {
             its.lock_after_wait(me, token)
         } else {
             // SAFETY: as above.
-            unsafe { mutex::lock_real(mutex) }
+            unsafe { mutex::lock(mutex) }
         };
         if code == 0 && outcome == Outcome::Timeout { libc::ETIMEDOUT } else { code }
     }
@@ -243,13 +284,16 @@ pub unsafe fn clockwait(
 pub unsafe fn signal(cond: *mut pthread_cond_t) -> c_int {
     // SAFETY: the caller keeps the contract.
     let this = unsafe { Cond::of(cond) };
+    if this.is_idle() {
+        return 0;
+    }
     if this.ours().is_none() {
         // SAFETY: as above.
         return unsafe { real::pthread_cond_signal(cond) };
     }
-    let hint = this.hint.load(Ordering::Relaxed);
-    if hint != NOBODY {
-        this.notify(hint, false);
+    match this.hint.load(Ordering::Relaxed) {
+        NOBODY => {}
+        hint => this.notify(hint, false),
     }
     0
 }
@@ -262,13 +306,16 @@ pub unsafe fn signal(cond: *mut pthread_cond_t) -> c_int {
 pub unsafe fn broadcast(cond: *mut pthread_cond_t) -> c_int {
     // SAFETY: the caller keeps the contract.
     let this = unsafe { Cond::of(cond) };
+    if this.is_idle() {
+        return 0;
+    }
     if this.ours().is_none() {
         // SAFETY: as above.
         return unsafe { real::pthread_cond_broadcast(cond) };
     }
-    let hint = this.hint.load(Ordering::Relaxed);
-    if hint != NOBODY {
-        this.notify(hint, true);
+    match this.hint.load(Ordering::Relaxed) {
+        NOBODY => {}
+        hint => this.notify(hint, true),
     }
     0
 }

@@ -456,21 +456,3 @@ pub unsafe fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
         }
     }
 }
-
-/// Unlocks a mutex that is not ours, for a condition variable's waiter.
-///
-/// # Safety
-/// As `pthread_mutex_unlock`.
-pub(super) unsafe fn unlock_real(mutex: *mut pthread_mutex_t) -> c_int {
-    // SAFETY: the caller keeps the contract.
-    unsafe { real::pthread_mutex_unlock(mutex) }
-}
-
-/// Locks a mutex that is not ours, for a condition variable's waiter.
-///
-/// # Safety
-/// As `pthread_mutex_lock`.
-pub(super) unsafe fn lock_real(mutex: *mut pthread_mutex_t) -> c_int {
-    // SAFETY: the caller keeps the contract.
-    unsafe { real::pthread_mutex_lock(mutex) }
-}
