@@ -104,8 +104,9 @@ impl<'a> Engine<'a> {
         let own = OwnTime::now()?.since(own_before, seconds);
         let server = match (self.args.server_pid, server_before) {
             (Some(pid), Some(before)) => {
-                let used = server::sample(pid)?.cpu_us - before;
-                Some((used, server::footprint(pid)?))
+                let now = server::sample(pid)?;
+                let used = now.cpu_us - before.cpu_us;
+                Some((used, now.disturbed(before, seconds), server::footprint(pid)?))
             }
             _ => None,
         };
@@ -349,8 +350,8 @@ impl<'a> Engine<'a> {
         self.began.elapsed().as_nanos() as u64
     }
 
-    fn server_cpu(&self) -> io::Result<Option<u64>> {
-        self.args.server_pid.map(|pid| server::sample(pid).map(|sample| sample.cpu_us)).transpose()
+    fn server_cpu(&self) -> io::Result<Option<server::Sample>> {
+        self.args.server_pid.map(server::sample).transpose()
     }
 }
 

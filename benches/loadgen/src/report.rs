@@ -84,7 +84,7 @@ impl Tally {
         &self,
         seconds: f64,
         own: OwnTime,
-        server: Option<(u64, Footprint)>,
+        server: Option<(u64, Option<f64>, Footprint)>,
         cdf: bool,
     ) -> Report {
         let quantile = |q: f64| microseconds(self.latency.value_at_quantile(q));
@@ -109,8 +109,9 @@ impl Tally {
             max_us: microseconds(self.latency.max()),
             load_cpu: own.cpu,
             load_delay: own.delay,
-            server: server.map(|(cpu_us, footprint)| ServerCost {
+            server: server.map(|(cpu_us, server_delay, footprint)| ServerCost {
                 server_cpu_us: cpu_us,
+                server_delay,
                 server_cpu_us_per_request: cpu_us as f64 / (self.requests.max(1)) as f64,
                 server_threads: footprint.threads,
                 server_rss_kib: footprint.rss_kib,
@@ -169,6 +170,8 @@ pub struct Report {
 pub struct ServerCost {
     /// User and system time.
     pub server_cpu_us: u64,
+    /// Share of the window in which others had the server's CPU (see [`crate::server::Sample::pinned_us`]), if it is pinned to one.
+    pub server_delay: Option<f64>,
     /// The same divided by the replies.
     pub server_cpu_us_per_request: f64,
     /// Kernel threads.

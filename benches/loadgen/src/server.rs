@@ -3,11 +3,26 @@
 use std::fs;
 use std::io;
 
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity};
+
 /// One look at the server.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// User and system time of all its threads, also of those that ended.
     pub cpu_us: u64,
+    /// Time that any program had the CPU to which the server is pinned; none if it is not pinned. Interrupts are left
+    /// out, for kernels differ in whether they count as time of the program they hit: what others took of that CPU is
+    /// therefore more than this minus `cpu_us`, never less.
+    pub pinned_us: Option<u64>,
+}
+
+impl Sample {
+    /// Share of the last `seconds`, which began at `before`, in which others certainly had the server's CPU.
+    pub fn disturbed(self, before: Self, seconds: f64) -> Option<f64> {
+        let busy = self.pinned_us?.saturating_sub(before.pinned_us?);
+        Some(busy.saturating_sub(self.cpu_us - before.cpu_us) as f64 / 1e6 / seconds)
+    }
 }
 
 /// Threads and memory of the server.
@@ -32,7 +47,27 @@ pub fn sample(pid: u32) -> io::Result<Sample> {
     let ticks: Option<u64> =
         fields.split_whitespace().skip(14 - 3).take(2).map(|field| field.parse::<u64>().ok()).sum();
     let ticks = ticks.ok_or_else(|| io::Error::other("unexpected format of /proc/PID/stat"))?;
-    Ok(Sample { cpu_us: ticks * 1_000_000 / rustix::param::clock_ticks_per_second() })
+    let microseconds = |ticks: u64| ticks * 1_000_000 / rustix::param::clock_ticks_per_second();
+    let pinned = pinned_to(pid)?.map(cpu_ticks).transpose()?;
+    Ok(Sample { cpu_us: microseconds(ticks), pinned_us: pinned.map(microseconds) })
+}
+
+/// The only CPU on which the process may run, if there is only one.
+fn pinned_to(pid: u32) -> io::Result<Option<usize>> {
+    let allowed = sched_getaffinity(Pid::from_raw(pid as i32))?;
+    let only = allowed.count() == 1;
+    Ok((0..CpuSet::MAX_CPU).find(|cpu| only && allowed.is_set(*cpu)))
+}
+
+/// Ticks that a CPU spent on programs: user, nice and system.
+fn cpu_ticks(cpu: usize) -> io::Result<u64> {
+    let stat = fs::read_to_string("/proc/stat")?;
+    let name = format!("cpu{cpu} ");
+    let ticks = stat.lines().find_map(|line| {
+        let fields = line.strip_prefix(&name)?.split_whitespace().take(3);
+        fields.map(|field| field.parse::<u64>().ok()).sum()
+    });
+    ticks.ok_or_else(|| io::Error::other("unexpected format of /proc/stat"))
 }
 
 /// Reads threads and memory.
