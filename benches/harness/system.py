@@ -132,6 +132,23 @@ def pin(cpu):
     return lambda: os.sched_setaffinity(0, {cpu})
 
 
+def wait_until_quiet(patience):
+    """Waits until other programs leave the two CPUs alone, or `patience` seconds have passed."""
+
+    def ticks():
+        lines = Path("/proc/stat").read_text().splitlines()
+        used = [line.split() for line in lines if line.startswith((f"cpu{SERVER_CPU} ", f"cpu{LOAD_CPU} "))]
+        return sum(int(line[4]) for line in used), sum(int(field) for line in used for field in line[1:9])
+
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        idle, total = ticks()
+        time.sleep(0.3)
+        idle_after, total_after = ticks()
+        if idle_after - idle > 0.9 * (total_after - total):
+            return
+
+
 class Server:
     """A running contender; a context manager, so that none is left behind."""
 

@@ -42,7 +42,8 @@ int main(int argc, char **argv)
         check(pthread_join(threads[i], NULL), "pthread_join");
     long total = atomic_load(&yields), changed = atomic_load(&switches);
     double count = (double)(changed > 0 ? changed : 1);
-    printf("{\"name\":\"yield_switch\",\"switch_ns\":%.1f,\"switch_cpu_ns\":%.1f,\"yields\":%ld,\"alternating\":%.3f}\n",
+    printf("{\"name\":\"yield_switch\",\"switch_ns\":%.1f,\"switch_cpu_ns\":%.1f,\"yields\":%ld,"
+           "\"alternating\":%.3f}\n",
            elapsed_ns / count, used_ns / count, total, (double)changed / (double)total);
     return 0;
 }

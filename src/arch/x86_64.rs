@@ -412,6 +412,56 @@ extern "C" fn vfork_route() -> *const core::ffi::c_void {
     if crate::sched::is_started() { FORK.address() } else { VFORK.address() }
 }
 
+/// Defines the jumps of `setjmp.h`: the mask that they restore is noted, then the real one is jumped to,
+/// with its arguments and without a frame of ours.
+#[cfg(not(test))]
+macro_rules! jumps {
+    ($($name:ident, $route:ident;)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        /// As the C function.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $name(buffer: *mut u8, value: i32) -> ! {
+            naked_asm!(
+                ".cfi_startproc",
+                "push rdi",
+                ".cfi_adjust_cfa_offset 8",
+                "push rsi",
+                ".cfi_adjust_cfa_offset 8",
+                "sub rsp, 8",
+                ".cfi_adjust_cfa_offset 8",
+                "call {note}",
+                "call {route}",
+                "add rsp, 8",
+                ".cfi_adjust_cfa_offset -8",
+                "pop rsi",
+                ".cfi_adjust_cfa_offset -8",
+                "pop rdi",
+                ".cfi_adjust_cfa_offset -8",
+                "jmp rax",
+                ".cfi_endproc",
+                note = sym crate::pthread::sigmask::about_to_jump,
+                route = sym $route,
+            )
+        }
+
+        extern "C" fn $route() -> *const core::ffi::c_void {
+            static REAL: crate::sys::real::Symbol = crate::sys::real::symbol!($name);
+            REAL.address()
+        }
+    )*};
+}
+
+#[cfg(not(test))]
+jumps! {
+    longjmp, real_longjmp;
+    _longjmp, real_underscore_longjmp;
+    siglongjmp, real_siglongjmp;
+    __longjmp_chk, real_longjmp_chk;
+}
+
 // The precompiled `core` names Rust's personality routine, which `std` would define. No frame of ours
 // has anything to clean up: "continue unwinding" (8). Hidden, so that it never takes the place of the
 // one in a program written in Rust.

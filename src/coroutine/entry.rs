@@ -8,10 +8,14 @@ use crate::sys::{errno, glibc};
 ///
 /// # Safety
 /// Only by the first frame, with the carrier that the switch handed over.
-pub unsafe extern "C-unwind" fn coroutine_begin(carrier: *mut Carrier, _: *const Coroutine) {
+pub unsafe extern "C-unwind" fn coroutine_begin(
+    carrier: *mut Carrier,
+    coroutine: *const Coroutine,
+) {
     // SAFETY: every switch hands over the carrier on which it happens.
     unsafe {
         sched::finish_switch(carrier);
+        sched::take_over_mask(carrier, &*coroutine);
         Carrier::exit(carrier);
     }
     glibc::facts().ctype_init();

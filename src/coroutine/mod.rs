@@ -69,6 +69,8 @@ pub struct Coroutine {
     pub stack_top: Cell<usize>,
     /// Guard size to be reported by `pthread_getattr_np`.
     pub guard_size: Cell<usize>,
+    /// Its signal mask, as the kernel lays it out.
+    pub mask: Cell<u64>,
     /// Its `sigaltstack`.
     pub alternate_stack: Cell<Option<libc::stack_t>>,
     /// Start routine and its argument.

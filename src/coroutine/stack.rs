@@ -270,6 +270,7 @@ fn build(slot: Slot) -> Result<&'static Coroutine> {
             stack: Cell::new((0, 0)),
             stack_top: Cell::new(0),
             guard_size: Cell::new(0),
+            mask: Cell::new(0),
             alternate_stack: Cell::new(None),
             start: Cell::new((None, core::ptr::null_mut())),
             result: Cell::new(core::ptr::null_mut()),

@@ -110,7 +110,9 @@ hooks! {
     every fn epoll_create1(flags: c_int) -> c_int = posix::fd::epoll_create1;
     every fn posix_openpt(flags: c_int) -> c_int = posix::fd::posix_openpt;
 
-    // signals
+    // signals (`longjmp` and its kin are in `arch`)
+    green fn pthread_sigmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int = pthread::sigmask::pthread_sigmask;
+    green fn sigprocmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int = pthread::sigmask::sigprocmask;
     every fn sigaction(number: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int = posix::signal::sigaction;
     every fn signal(number: c_int, handler: libc::sighandler_t) -> libc::sighandler_t = posix::signal::signal;
     green fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int = posix::signal::sigaltstack;

@@ -9,6 +9,7 @@ use core::ffi::{c_int, c_void};
 use libc::{pthread_attr_t, pthread_t};
 
 unsafe extern "C" {
+    fn pthread_attr_getsigmask_np(attr: *const pthread_attr_t, mask: *mut libc::sigset_t) -> c_int;
     fn pthread_attr_getdetachstate(attr: *const pthread_attr_t, state: *mut c_int) -> c_int;
 }
 
@@ -32,24 +33,25 @@ pub unsafe fn create(
         return unsafe { real::pthread_create(thread, attr, start, argument) };
     }
     // SAFETY: a valid attribute object or null.
-    let (request, detached) = unsafe { request(attr) };
+    let (request, detached, mask) = unsafe { request(attr) };
     let store = |coroutine: &crate::coroutine::Coroutine| {
         // SAFETY: the caller gives a writable place. It is written before the coroutine can run.
         unsafe { *thread = coroutine.pthread() }
     };
-    match sched::spawn(&request, detached, start, argument, store) {
+    match sched::spawn(&request, detached, mask, start, argument, store) {
         Ok(_) => 0,
         Err(error) => error.0,
     }
 }
 
-/// What the attributes ask for, and whether the thread is detached.
-unsafe fn request(attr: *const pthread_attr_t) -> (Request, bool) {
+/// What the attributes ask for, whether the thread is detached, and its signal mask if they have one.
+unsafe fn request(attr: *const pthread_attr_t) -> (Request, bool, Option<u64>) {
     const GUARD: usize = 4096;
     let mut request = Request { size: None, guard: GUARD, own_stack: None };
     if attr.is_null() {
-        return (request, false);
+        return (request, false, None);
     }
+    let mut mask = None;
     let (mut address, mut size, mut guard, mut state) = (core::ptr::null_mut(), 0, 0, 0);
     // SAFETY: a valid attribute object; the getters write to our own variables.
     unsafe {
@@ -62,9 +64,14 @@ unsafe fn request(attr: *const pthread_attr_t) -> (Request, bool) {
         }
         libc::pthread_attr_getguardsize(attr, &mut guard);
         pthread_attr_getdetachstate(attr, &mut state);
+        let mut set = core::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+        // PTHREAD_ATTR_NO_SIGMASK_NP (−1): the attributes have none.
+        if pthread_attr_getsigmask_np(attr, set.as_mut_ptr()) == 0 {
+            mask = Some(*set.as_ptr().cast::<u64>());
+        }
     }
     request.guard = guard;
-    (request, state == libc::PTHREAD_CREATE_DETACHED)
+    (request, state == libc::PTHREAD_CREATE_DETACHED, mask)
 }
 
 /// The size that attributes show when the program has not set one.

@@ -13,5 +13,6 @@ pub mod once;
 pub mod robust;
 pub mod rwlock;
 pub mod sem;
+pub mod sigmask;
 pub mod signal;
 pub mod spin;

@@ -23,6 +23,7 @@
 
 use super::{Post, Scheduler, finish_switch, monitor, spare, start, timers::NEVER};
 use crate::coroutine::Coroutine;
+use crate::pthread::sigmask;
 use crate::reactor::epoll::EventBuffer;
 use crate::sys::{glibc, linux, time};
 use core::sync::atomic::{
@@ -45,6 +46,8 @@ pub struct Carrier {
     pub context: usize,
     /// Its own thread pointer.
     pub tcb: usize,
+    /// The signal mask of its kernel thread.
+    pub mask: u64,
     /// What to do with `left`.
     pub post: Post,
     /// The coroutine whose stack was left last.
@@ -67,6 +70,7 @@ impl Carrier {
             scheduler,
             context: 0,
             tcb: 0,
+            mask: 0,
             post: Post::Nothing,
             left: core::ptr::null(),
             inside: AtomicU32::new(1),
@@ -181,6 +185,7 @@ pub(super) unsafe fn run(carrier: *mut Carrier) {
     // SAFETY: the caller's promise.
     unsafe {
         (*carrier).tcb = glibc::thread_pointer() as usize;
+        (*carrier).mask = sigmask::of_kernel_thread();
         (*carrier).tid.store(linux::gettid(), Ordering::Relaxed);
         loop {
             turn(carrier, &mut events);

@@ -293,7 +293,24 @@ pub fn leave(coroutine: &Coroutine, post: Post) {
         };
         let carrier = now_on as *mut Carrier;
         finish_switch(carrier);
+        take_over_mask(carrier, coroutine);
         Carrier::exit(carrier);
+    }
+}
+
+/// Gives the kernel thread the signal mask of the coroutine that runs now.
+///
+/// # Safety
+/// `carrier` is that of this kernel thread and runs `coroutine`.
+#[inline]
+pub unsafe fn take_over_mask(carrier: *mut Carrier, coroutine: &Coroutine) {
+    let mask = coroutine.mask.get();
+    // SAFETY: the carrier is ours.
+    unsafe {
+        if (*carrier).mask != mask {
+            (*carrier).mask = mask;
+            crate::pthread::sigmask::set_of_kernel_thread(mask);
+        }
     }
 }
 

@@ -50,13 +50,14 @@ pub fn live() -> usize {
 
 /// Makes a coroutine and makes it ready.
 ///
-/// `initialise` runs before it can start, to store its `pthread_t` where the program wants it.
+/// `mask` is its signal mask; `None`: the creator's. `initialise` runs before it can start, to store its `pthread_t` where the program wants it.
 ///
 /// # Errors
 /// EAGAIN: no memory, or the runtime could not start.
 pub fn spawn(
     request: &stack::Request,
     detached: bool,
+    mask: Option<u64>,
     start: Start,
     argument: *mut c_void,
     initialise: impl FnOnce(&Coroutine),
@@ -69,6 +70,7 @@ pub fn spawn(
     coroutine.life.store(if detached { life::DETACHED } else { 0 }, Ordering::Relaxed);
     coroutine.id.set(CREATED.fetch_add(1, Ordering::Relaxed) + 1);
     inherit_name(coroutine);
+    coroutine.mask.set(mask.unwrap_or_else(inherited_mask));
     // SAFETY: the stack is the new coroutine's own, at least PTHREAD_STACK_MIN large.
     unsafe {
         *coroutine.context.get() = crate::arch::prepare(
@@ -84,6 +86,12 @@ pub fn spawn(
     coroutine.born_on.set(scheduler);
     super::enqueue(coroutine, Some(scheduler));
     Ok(coroutine)
+}
+
+/// A thread has its creator's signal mask unless its attributes say otherwise.
+fn inherited_mask() -> u64 {
+    Coroutine::current()
+        .map_or_else(crate::pthread::sigmask::of_kernel_thread, |current| current.mask.get())
 }
 
 /// A thread has its creator's name until it gets one of its own.

@@ -11,11 +11,11 @@ use std::time::Instant;
 
 use rustix::event::epoll;
 use rustix::io::Errno;
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::Timespec;
 
 use crate::args::Args;
 use crate::conn::{Buffers, Conn, Fault, Phase};
-use crate::report::{Report, Tally};
+use crate::report::{OwnTime, Report, Tally};
 use crate::server;
 
 /// Connections that are being made at the same time.
@@ -87,7 +87,7 @@ impl<'a> Engine<'a> {
         loop {
             let now = self.now();
             if begin.is_none() && now >= self.window.start {
-                begin = Some((now, self.server_cpu()?, own_cpu()));
+                begin = Some((now, self.server_cpu()?, OwnTime::now()?));
             }
             if now >= self.window.end {
                 break;
@@ -98,10 +98,10 @@ impl<'a> Engine<'a> {
         // A window of length zero is never entered by the loop.
         let (start, server_before, own_before) = match begin {
             Some(begin) => begin,
-            None => (self.now(), self.server_cpu()?, own_cpu()),
+            None => (self.now(), self.server_cpu()?, OwnTime::now()?),
         };
         let seconds = ((self.now() - start) as f64 / 1e9).max(1e-9);
-        let load_cpu = (own_cpu() - own_before) / seconds;
+        let own = OwnTime::now()?.since(own_before, seconds);
         let server = match (self.args.server_pid, server_before) {
             (Some(pid), Some(before)) => {
                 let used = server::sample(pid)?.cpu_us - before;
@@ -110,7 +110,7 @@ impl<'a> Engine<'a> {
             _ => None,
         };
         self.drain(&mut schedule)?;
-        Ok(self.tally.report(seconds, load_cpu, server, self.args.cdf))
+        Ok(self.tally.report(seconds, own, server, self.args.cdf))
     }
 
     /// Connects every slot and lets each make one request.
@@ -387,10 +387,4 @@ impl Schedule {
         self.cursor += 1;
         Some(((number % self.width) as usize, number, due))
     }
-}
-
-/// CPU time of this process in seconds.
-fn own_cpu() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }

@@ -1,12 +1,44 @@
 //! What is counted while the load runs, and how it is printed.
 
 use std::collections::BTreeMap;
+use std::{fs, io};
 
 use hdrhistogram::Histogram;
+use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 use crate::conn::Fault;
 use crate::server::Footprint;
+
+/// How this program spent its time, in seconds so far or as shares of a window.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnTime {
+    /// On a CPU.
+    pub cpu: f64,
+    /// Ready to run, but other programs had the CPU.
+    pub delay: f64,
+}
+
+impl OwnTime {
+    /// So far.
+    pub fn now() -> io::Result<Self> {
+        let time = clock_gettime(ClockId::ProcessCPUTime);
+        // Time on the CPU, time in the run queue, number of slices; of the main thread, which is the only one.
+        let scheduled = fs::read_to_string("/proc/self/schedstat")?;
+        let delay = scheduled.split_whitespace().nth(1).and_then(|field| field.parse::<u64>().ok());
+        let delay =
+            delay.ok_or_else(|| io::Error::other("unexpected format of /proc/self/schedstat"))?;
+        Ok(Self { cpu: time.tv_sec as f64 + time.tv_nsec as f64 / 1e9, delay: delay as f64 / 1e9 })
+    }
+
+    /// Shares of the last `seconds`, which began at `before`.
+    pub fn since(self, before: Self, seconds: f64) -> Self {
+        Self {
+            cpu: (self.cpu - before.cpu) / seconds,
+            delay: (self.delay - before.delay) / seconds,
+        }
+    }
+}
 
 /// Counters of one run.
 pub struct Tally {
@@ -51,7 +83,7 @@ impl Tally {
     pub fn report(
         &self,
         seconds: f64,
-        load_cpu: f64,
+        own: OwnTime,
         server: Option<(u64, Footprint)>,
         cdf: bool,
     ) -> Report {
@@ -75,7 +107,8 @@ impl Tally {
             p99_us: quantile(0.99),
             p999_us: quantile(0.999),
             max_us: microseconds(self.latency.max()),
-            load_cpu,
+            load_cpu: own.cpu,
+            load_delay: own.delay,
             server: server.map(|(cpu_us, footprint)| ServerCost {
                 server_cpu_us: cpu_us,
                 server_cpu_us_per_request: cpu_us as f64 / (self.requests.max(1)) as f64,
@@ -120,6 +153,9 @@ pub struct Report {
     pub max_us: f64,
     /// Share of one CPU that this program used in the window: near 1, it may be what limits the result.
     pub load_cpu: f64,
+    /// Share of the window in which this program was ready to run but others had its CPU: far above 0, the machine was
+    /// too busy with other things for the result to mean much.
+    pub load_delay: f64,
     /// The server's side, if asked for.
     #[serde(flatten)]
     pub server: Option<ServerCost>,
@@ -161,7 +197,11 @@ impl Report {
             "latency       p50 {:.1} µs, p99 {:.1} µs, p99.9 {:.1} µs, max {:.1} µs",
             self.p50_us, self.p99_us, self.p999_us, self.max_us
         );
-        println!("load CPU      {:.0}%", self.load_cpu * 100.0);
+        println!(
+            "load CPU      {:.0}%, and {:.0}% waiting for other programs",
+            self.load_cpu * 100.0,
+            self.load_delay * 100.0
+        );
         if let Some(server) = &self.server {
             println!(
                 "server        {:.2} µs CPU a request, {} threads, {} KiB resident, {} KiB page tables",
