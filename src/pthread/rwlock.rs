@@ -39,23 +39,14 @@ use libc::{clockid_t, pthread_rwlock_t, timespec};
 mod real {
     use super::*;
     real_functions! {
-        /// The real `pthread_rwlock_rdlock`.
         fn pthread_rwlock_rdlock(lock: *mut pthread_rwlock_t) -> c_int;
-        /// The real `pthread_rwlock_wrlock`.
         fn pthread_rwlock_wrlock(lock: *mut pthread_rwlock_t) -> c_int;
-        /// The real `pthread_rwlock_tryrdlock`.
         fn pthread_rwlock_tryrdlock(lock: *mut pthread_rwlock_t) -> c_int;
-        /// The real `pthread_rwlock_trywrlock`.
         fn pthread_rwlock_trywrlock(lock: *mut pthread_rwlock_t) -> c_int;
-        /// The real `pthread_rwlock_timedrdlock`.
         fn pthread_rwlock_timedrdlock(lock: *mut pthread_rwlock_t, time: *const timespec) -> c_int;
-        /// The real `pthread_rwlock_timedwrlock`.
         fn pthread_rwlock_timedwrlock(lock: *mut pthread_rwlock_t, time: *const timespec) -> c_int;
-        /// The real `pthread_rwlock_clockrdlock`.
         fn pthread_rwlock_clockrdlock(lock: *mut pthread_rwlock_t, clock: clockid_t, time: *const timespec) -> c_int;
-        /// The real `pthread_rwlock_clockwrlock`.
         fn pthread_rwlock_clockwrlock(lock: *mut pthread_rwlock_t, clock: clockid_t, time: *const timespec) -> c_int;
-        /// The real `pthread_rwlock_unlock`.
         fn pthread_rwlock_unlock(lock: *mut pthread_rwlock_t) -> c_int;
     }
 }
@@ -134,6 +125,11 @@ impl RwLock {
         self.kind.load(Ordering::Relaxed) == PREFER_WRITER
     }
 
+    #[inline(always)]
+    fn change(&self, from: u32, to: u32, order: Ordering) -> Result<u32, u32> {
+        self.state.compare_exchange_weak(from, to, order, Ordering::Relaxed)
+    }
+
     /// Takes the lock if the role may have it now.
     #[inline(always)]
     fn attempt(&self, role: Role) -> Attempt {
@@ -154,12 +150,7 @@ impl RwLock {
                 Role::Reader if state & READERS == READERS => return Attempt::TooMany,
                 Role::Reader => state + 1,
             };
-            match self.state.compare_exchange_weak(
-                state,
-                next,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            ) {
+            match self.change(state, next, Ordering::Acquire) {
                 Ok(_) => return Attempt::Done,
                 Err(now) => state = now,
             }
@@ -207,12 +198,7 @@ impl RwLock {
                         return false;
                     }
                 };
-                let marked = self.state.compare_exchange_weak(
-                    state,
-                    state | role.bit(),
-                    Ordering::Relaxed,
-                    Ordering::Relaxed,
-                );
+                let marked = self.change(state, state | role.bit(), Ordering::Relaxed);
                 if marked.is_ok() {
                     return true;
                 }
@@ -269,12 +255,7 @@ impl RwLock {
                 self.unlock_slow();
                 return 0;
             }
-            match self.state.compare_exchange_weak(
-                state,
-                next,
-                Ordering::Release,
-                Ordering::Relaxed,
-            ) {
+            match self.change(state, next, Ordering::Release) {
                 Ok(_) => return 0,
                 Err(now) => state = now,
             }
