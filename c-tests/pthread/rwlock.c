@@ -137,9 +137,9 @@ static void preference(int writers_first)
     atomic_store(&order, 0);
     CHECK_OK(pthread_rwlock_rdlock(&lock));
     pthread_t writer = start(late_writer, NULL);
-    sleep_ms(30);
+    sleep_ms(200);
     pthread_t reader = start(later_reader, NULL);
-    sleep_ms(30);
+    sleep_ms(200);
     CHECK_EQ(atomic_load(&order), writers_first ? 0 : 1);
     CHECK_OK(pthread_rwlock_unlock(&lock));
     join(writer);
