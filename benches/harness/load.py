@@ -198,8 +198,8 @@ def publish(args, name, title, intro, cases, outcome):
     lines.append(
         f"Medians of {args.rounds} interleaved rounds of {args.seconds:g} s; ratios are taken within a round. “server "
         "CPU” and “load CPU” are the shares of their CPUs that the two used: where the load is near 100% and the "
-        "server is not, requests/s is bounded by the load and CPU time a request is what compares. “Disturbed” is the share "
-        "of the window in which other programs had the CPU of the server or of the load; a round above "
+        "server is not, requests/s is bounded by the load and CPU time a request is what compares. “Disturbed” is the "
+        "share of the window in which other programs had the CPU of the server or of the load; a round above "
         f"{DISTURBED:.0%} is repeated up to {args.retries} times, and the least disturbed attempt counts."
     )
     results.write_csv(args.out / f"{name}.csv", rows)

@@ -94,8 +94,8 @@ def publish(args, chosen, count, rows, failures):
         "",
         *results.table(["", *columns.values(), "× threads", "Threads"], lines),
         "",
-        "Kernel memory is the growth of KernelStack and SUnreclaim of the whole system: both ends of the sockets are in "
-        "it, and so is what other programs did meanwhile. “Without the sockets” takes off what `epoll-lt`, which has "
+        "Kernel memory is the growth of KernelStack and SUnreclaim of the whole system: both ends of the sockets are "
+        "in it, and so is what other programs did meanwhile. “Without the sockets” takes off what `epoll-lt`, which has "
         "no stacks, took in the same round; “× threads” compares that.",
     ]
     results.write_csv(args.out / "memory.csv", rows)
