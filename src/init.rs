@@ -76,7 +76,7 @@ fn can_be_green() -> Result<(), &'static str> {
 
 /// The runtime is about to start its carriers.
 pub fn runtime_starts() {
-    crate::posix::signal::install_overflow_handler();
+    crate::posix::signal::install_wrappers();
 }
 
 static IN_FORKED_CHILD: AtomicBool = AtomicBool::new(false);

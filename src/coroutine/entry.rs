@@ -2,7 +2,7 @@
 
 use super::Coroutine;
 use crate::sched::{self, Carrier, Post};
-use crate::sys::{errno, glibc};
+use crate::sys::{critical, errno, glibc};
 
 /// First step: completes the switch that led here.
 ///
@@ -18,6 +18,7 @@ pub unsafe extern "C-unwind" fn coroutine_begin(
         sched::take_over_mask(carrier, &*coroutine);
         Carrier::exit(carrier);
     }
+    critical::leave();
     glibc::facts().ctype_init();
 }
 

@@ -69,6 +69,8 @@ pub struct Coroutine {
     pub stack_top: Cell<usize>,
     /// Guard size to be reported by `pthread_getattr_np`.
     pub guard_size: Cell<usize>,
+    /// It has waited at least once.
+    pub has_parked: Cell<bool>,
     /// Its signal mask, as the kernel lays it out.
     pub mask: Cell<u64>,
     /// Its `sigaltstack`.

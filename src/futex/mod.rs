@@ -120,7 +120,7 @@ pub fn wait_token(
                 if !condition() {
                     return (Outcome::Mismatch, 0);
                 }
-                coroutine.wake.arm();
+                sched::arm(coroutine);
                 // SAFETY: unlinked before this frame is left.
                 bucket.push_back(unsafe { UnsafeRef::from_raw(&raw const waiter) });
             }

@@ -75,6 +75,7 @@ hooks! {
     every fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int = posix::fd::close_range;
     every fn closefrom(first: c_int) = posix::fd::closefrom;
     every fn fclose(stream: *mut FILE) -> c_int = posix::fd::fclose;
+    every fn closedir(directory: *mut libc::DIR) -> c_int = posix::fd::closedir;
     every fn pclose(stream: *mut FILE) -> c_int = posix::fd::pclose;
     every fn freopen(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE = posix::fd::freopen;
     every fn freopen64(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE = posix::fd::freopen64;

@@ -6,6 +6,7 @@
 
 use super::attempt::{AGAIN, Call, poll_now};
 use crate::coroutine::Coroutine;
+use crate::futex::{self, Wait};
 use crate::reactor::table::{self, Direction, Kind, Made, Modes};
 use crate::reactor::wait;
 use crate::sched;
@@ -13,7 +14,7 @@ use crate::sys::errno::{Result, to_c_int};
 use crate::sys::linux::syscall;
 use crate::sys::real::real_functions;
 use core::ffi::c_int;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 use libc::{sockaddr, socklen_t};
 
 mod real {
@@ -80,15 +81,15 @@ unsafe fn accept_on(
         if nonblocking {
             return real();
         }
-        while entry.accepting.swap(true, Ordering::Acquire) {
-            sched::yield_now(coroutine);
-        }
+        take_turn(&entry.accepting);
         let result = match poll_now(fd, libc::POLLIN) {
             Ok(false) if listens(fd) => Err(AGAIN),
             Ok(_) => real(),
             Err(error) => Err(error),
         };
-        entry.accepting.store(false, Ordering::Release);
+        if entry.accepting.swap(0, Ordering::Release) == 2 {
+            futex::wake(entry.accepting.as_ptr() as usize, 1);
+        }
         result
     };
     let result = if nonblocking { attempt() } else { call.run(attempt, real).0 };
@@ -96,6 +97,19 @@ unsafe fn accept_on(
         note(fd, new as c_int, flags);
     }
     result
+}
+
+/// Waits for the turn to accept: a lock with the usual three states, on which coroutines park. Its holder
+/// may block in the kernel if somebody else takes the connection that it saw.
+fn take_turn(turn: &AtomicU32) {
+    let mut taken = turn.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    while !taken {
+        taken = turn.swap(2, Ordering::Acquire) == 0;
+        if !taken {
+            let wait = Wait::on(turn.as_ptr() as usize, None);
+            futex::wait(&wait, || turn.load(Ordering::Relaxed) == 2, || {});
+        }
+    }
 }
 
 /// Whether connections can come; if not, `accept` has an error to tell.

@@ -22,6 +22,8 @@ mod real {
         fn closefrom(first: c_int) -> ();
         /// The real `fclose`.
         fn fclose(stream: *mut FILE) -> c_int;
+        /// The real `closedir`.
+        fn closedir(directory: *mut libc::DIR) -> c_int;
         /// The real `pclose`.
         fn pclose(stream: *mut FILE) -> c_int;
         /// The real `freopen`.
@@ -193,6 +195,20 @@ pub unsafe fn fclose(stream: *mut FILE) -> c_int {
     unsafe {
         forget_stream(stream);
         real::fclose(stream)
+    }
+}
+
+/// `closedir`.
+///
+/// # Safety
+/// As the C function.
+pub unsafe fn closedir(directory: *mut libc::DIR) -> c_int {
+    // SAFETY: the caller keeps the contract.
+    unsafe {
+        if is_started() && !directory.is_null() {
+            table::forget(libc::dirfd(directory), None);
+        }
+        real::closedir(directory)
     }
 }
 

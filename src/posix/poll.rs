@@ -124,7 +124,7 @@ fn wait_for_any(
 
 /// Parks until something happens on one of the places, or until the deadline.
 fn park_on_all(coroutine: &Coroutine, places: &mut [Place], deadline: Option<u64>) -> Reason {
-    coroutine.wake.arm();
+    sched::arm(coroutine);
     let mut changed = false;
     for place in &mut *places {
         let Interest { fd, directions, seen } = place.interest;
@@ -144,7 +144,7 @@ fn park_on_all(coroutine: &Coroutine, places: &mut [Place], deadline: Option<u64
     let reason = if changed {
         unlink_all(places);
         // A claim may have come from a place that was linked: it is taken back with the arming.
-        coroutine.wake.disarm();
+        sched::disarm(coroutine);
         return Reason::Ready;
     } else {
         sched::park(coroutine, deadline)

@@ -1,16 +1,23 @@
-//! SIGSEGV: three things behind one signal.
+//! The program's signal handlers, and SIGSEGV.
 //!
-//! * A fault in [`crate::arch::copy_user`]: the program gave a bad pointer, and the call answers EFAULT.
-//! * A fault in the guard of the running coroutine's stack: reported as a stack overflow of that coroutine.
-//! * Everything else, and what follows the report: the program's own disposition.
+//! From the start of the runtime on, a wrapper stands before each handler that the program has or installs:
 //!
-//! The handler is installed when the runtime starts. From then on the program's disposition of SIGSEGV is
-//! kept here: `sigaction` and `signal` show and change that, with its mask and flags. The handler runs on
-//! an alternate stack of the carrier, because an overflown stack has no room; a coroutine's own
-//! `sigaltstack` is noted and shown, and a handler of the program's that asks for it gets the carrier's.
+//! * A signal that comes while the thread is inside a critical section of ours is put aside until its end
+//!   ([`critical`]): the handler may call `sem_post` or `write`, which need what the section holds.
+//! * A SIGSEGV in [`crate::arch::copy_user`] means that the program gave a bad pointer: the call answers EFAULT.
+//! * A SIGSEGV in the guard of the running coroutine's stack is reported as a stack overflow of that coroutine.
+//! * Then, and for everything else, the program's own disposition applies.
+//!
+//! What the program set is kept here; `sigaction` and `signal` show and change that. Handlers of the other
+//! signals that stand for faults (SIGBUS, SIGFPE, …) are not wrapped: a fault cannot be put aside.
+//!
+//! The handler of SIGSEGV runs on an alternate stack of the carrier, because an overflown stack has no room; a
+//! coroutine's own `sigaltstack` is noted and shown, and a handler of the program's that asks for it gets the
+//! carrier's.
 
 use crate::coroutine::Coroutine;
 use crate::coroutine::stack::guard_hit;
+use crate::sys::critical;
 use crate::sys::errno::Errno;
 use crate::sys::linux::{self, syscall};
 use crate::sys::real::{self, real_functions};
@@ -30,33 +37,107 @@ mod real_signal {
     }
 }
 
-/// The program's disposition of SIGSEGV, once ours is installed.
-static PROGRAM: SpinLock<MaybeUninit<Action>> = SpinLock::new(MaybeUninit::uninit());
+/// Signals, from 1; 0 is not used.
+const SIGNALS: usize = 65;
+
+/// What the program wants for each signal that we stand before.
+static PROGRAM: SpinLock<[Action; SIGNALS]> = SpinLock::new(
+    // SAFETY: an all-zero action is SIG_DFL.
+    unsafe { MaybeUninit::zeroed().assume_init() },
+);
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
 /// Bytes of a carrier's alternate stack. The program's handler may run there.
 const ALTERNATE: usize = 64 << 10;
 
-/// Installs the handler. Once, before the first carrier runs.
-pub fn install_overflow_handler() {
-    let mut program = MaybeUninit::<Action>::zeroed();
-    // SAFETY: `program` is writable.
-    if unsafe { real::sigaction(libc::SIGSEGV, core::ptr::null(), program.as_mut_ptr()) } != 0 {
-        return;
-    }
-    *PROGRAM.lock() = program;
-    INSTALLED.store(true, Ordering::Release);
-    // SAFETY: filled by the call above.
-    install(unsafe { program.assume_init_ref() });
+/// Whether we keep the program's disposition of the signal.
+fn is_ours(number: c_int) -> bool {
+    const FAULTS: [c_int; 5] =
+        [libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
+    (1..SIGNALS as c_int).contains(&number)
+        && !FAULTS.contains(&number)
+        && INSTALLED.load(Ordering::Acquire)
 }
 
-/// Installs our handler with the mask and flags of the program's action.
-fn install(program: &Action) {
+/// Installs the wrappers. Once, before the first carrier runs.
+pub fn install_wrappers() {
+    INSTALLED.store(true, Ordering::Release);
+    for number in 1..SIGNALS as c_int {
+        let mut program = MaybeUninit::<Action>::zeroed();
+        // SAFETY: `program` is writable. glibc refuses the two signals that it keeps for itself.
+        let known =
+            unsafe { real::sigaction(number, core::ptr::null(), program.as_mut_ptr()) } == 0;
+        if known && is_ours(number) {
+            // SAFETY: filled by the call above.
+            let program = unsafe { program.assume_init() };
+            PROGRAM.lock()[number as usize] = program;
+            install(number, &program);
+        }
+    }
+}
+
+/// Gives the kernel what stands for the program's action.
+fn install(number: c_int, program: &Action) -> c_int {
     let mut ours = *program;
-    ours.sa_sigaction = on_fault as *const () as usize;
-    ours.sa_flags = (program.sa_flags & !libc::SA_RESETHAND) | libc::SA_SIGINFO | libc::SA_ONSTACK;
+    if number == libc::SIGSEGV {
+        ours.sa_sigaction = on_fault as *const () as usize;
+        ours.sa_flags |= libc::SA_ONSTACK;
+    } else if !matches!(program.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN) {
+        ours.sa_sigaction = on_signal as *const () as usize;
+    } else {
+        // SAFETY: the program's own action.
+        return unsafe { real::sigaction(number, program, core::ptr::null_mut()) };
+    }
+    ours.sa_flags = (ours.sa_flags & !libc::SA_RESETHAND) | libc::SA_SIGINFO;
     // SAFETY: a valid action with a handler of ours.
-    unsafe { real::sigaction(libc::SIGSEGV, &ours, core::ptr::null_mut()) };
+    unsafe { real::sigaction(number, &ours, core::ptr::null_mut()) }
+}
+
+unsafe extern "C-unwind" fn on_signal(
+    number: c_int,
+    info: *mut siginfo_t,
+    context: *mut ucontext_t,
+) {
+    // SAFETY: the kernel passes a valid record and context; its mask is the set's first word.
+    unsafe {
+        if critical::is_inside() {
+            let mask = (&raw mut (*context).uc_sigmask).cast::<u64>();
+            *mask = critical::defer(info, *mask);
+            return;
+        }
+        let program = PROGRAM.lock()[number as usize];
+        match program.sa_sigaction {
+            // It was changed after the signal had been put aside.
+            libc::SIG_IGN => {}
+            libc::SIG_DFL => {
+                real::sigaction(number, &program, core::ptr::null_mut());
+                let process = syscall!(getpid).unwrap_or(0);
+                let _ = syscall!(tgkill, process, linux::gettid(), number);
+            }
+            _ => call(&program, number, info, context),
+        }
+    }
+}
+
+/// Calls the program's handler.
+unsafe fn call(program: &Action, number: c_int, info: *mut siginfo_t, context: *mut ucontext_t) {
+    let handler = program.sa_sigaction;
+    // SAFETY: the program installed this function with these flags.
+    unsafe {
+        if program.sa_flags & libc::SA_RESETHAND != 0 {
+            let mut default: Action = core::mem::zeroed();
+            default.sa_sigaction = libc::SIG_DFL;
+            sigaction(number, &default, core::ptr::null_mut());
+        }
+        if program.sa_flags & libc::SA_SIGINFO != 0 {
+            core::mem::transmute::<
+                usize,
+                unsafe extern "C-unwind" fn(c_int, *mut siginfo_t, *mut ucontext_t),
+            >(handler)(number, info, context);
+        } else {
+            core::mem::transmute::<usize, unsafe extern "C-unwind" fn(c_int)>(handler)(number);
+        }
+    }
 }
 
 /// Gives the calling carrier an alternate stack. Without memory, an overflow ends the process unreported.
@@ -94,26 +175,11 @@ unsafe extern "C-unwind" fn on_fault(
         if from_kernel && let Some(coroutine) = guard_hit((*info).si_addr() as usize) {
             report_overflow(coroutine);
         }
-        let program = *PROGRAM.lock();
-        let program = program.assume_init();
+        let program = PROGRAM.lock()[number as usize];
         match program.sa_sigaction {
             libc::SIG_IGN if !from_kernel => {}
             libc::SIG_DFL | libc::SIG_IGN => die(number, from_kernel),
-            handler => {
-                if program.sa_flags & libc::SA_RESETHAND != 0 {
-                    (*PROGRAM.lock()).assume_init_mut().sa_sigaction = libc::SIG_DFL;
-                }
-                if program.sa_flags & libc::SA_SIGINFO != 0 {
-                    core::mem::transmute::<
-                        usize,
-                        unsafe extern "C-unwind" fn(c_int, *mut siginfo_t, *mut ucontext_t),
-                    >(handler)(number, info, context);
-                } else {
-                    core::mem::transmute::<usize, unsafe extern "C-unwind" fn(c_int)>(handler)(
-                        number,
-                    );
-                }
-            }
+            _ => call(&program, number, info, context),
         }
     }
 }
@@ -145,29 +211,27 @@ fn report_overflow(coroutine: &Coroutine) {
     );
 }
 
-/// `sigaction`. For SIGSEGV, of what the program knows.
+/// `sigaction`.
 ///
 /// # Safety
 /// As the C function.
 pub unsafe fn sigaction(number: c_int, new: *const Action, old: *mut Action) -> c_int {
-    if number != libc::SIGSEGV || !INSTALLED.load(Ordering::Acquire) {
+    if !is_ours(number) {
         // SAFETY: the caller keeps the contract.
         return unsafe { real::sigaction(number, new, old) };
     }
     // SAFETY: the caller's pointers. A fault in here would come while the lock is held, so they are
     // touched outside of it.
     unsafe {
-        let wanted = new.as_ref().copied();
-        let before = {
-            let mut program = PROGRAM.lock();
-            let before = program.assume_init();
-            if let Some(wanted) = wanted {
-                *program = MaybeUninit::new(wanted);
+        let before = PROGRAM.lock()[number as usize];
+        if let Some(wanted) = new.as_ref().copied() {
+            // First here, then in the kernel: a signal in between finds the new handler.
+            PROGRAM.lock()[number as usize] = wanted;
+            if install(number, &wanted) != 0 {
+                // EINVAL: SIGKILL, SIGSTOP, or one that libc keeps for itself.
+                PROGRAM.lock()[number as usize] = before;
+                return -1;
             }
-            before
-        };
-        if let Some(wanted) = wanted {
-            install(&wanted);
         }
         if !old.is_null() {
             *old = before;
@@ -181,7 +245,7 @@ pub unsafe fn sigaction(number: c_int, new: *const Action, old: *mut Action) -> 
 /// # Safety
 /// As the C function.
 pub unsafe fn signal(number: c_int, handler: sighandler_t) -> sighandler_t {
-    if number != libc::SIGSEGV || !INSTALLED.load(Ordering::Acquire) {
+    if !is_ours(number) {
         // SAFETY: the caller keeps the contract.
         return unsafe { real_signal::signal(number, handler) };
     }
@@ -192,7 +256,9 @@ pub unsafe fn signal(number: c_int, handler: sighandler_t) -> sighandler_t {
         new.sa_flags = libc::SA_RESTART;
         libc::sigaddset(&mut new.sa_mask, number);
         let mut old: Action = core::mem::zeroed();
-        sigaction(number, &new, &mut old);
+        if sigaction(number, &new, &mut old) != 0 {
+            return libc::SIG_ERR;
+        }
         old.sa_sigaction
     }
 }

@@ -113,8 +113,8 @@ pub struct Entry {
     kind: AtomicU8,
     /// Directions (bits) in which it does not take RWF_NOWAIT.
     poll_first: AtomicU8,
-    /// A coroutine is between "is somebody there?" and `accept`, see `posix::accept`.
-    pub accepting: AtomicBool,
+    /// Whose turn it is to accept, see `posix::accept`: 0 nobody's, 1 somebody's, 2 and others wait.
+    pub accepting: AtomicU32,
     state: SpinLock<State>,
 }
 
@@ -420,6 +420,7 @@ pub fn forget(fd: i32, made: Option<Made>) {
         state.shared = made.is_some_and(|made| made.shared);
         state.modes_epoch = 0;
         state.at_once = [false; 2];
+        entry.accepting.store(0, Ordering::Release);
         if let Some(modes) = made.and_then(|made| made.modes) {
             state.set_modes(modes, modes_epoch());
         }
@@ -427,6 +428,9 @@ pub fn forget(fd: i32, made: Option<Made>) {
     while let Some(coroutine) = list.pop_front() {
         // SAFETY: claimed by us: alive until it has run.
         crate::sched::make_ready(unsafe { &*UnsafeRef::into_raw(coroutine) });
+    }
+    if made.is_none() {
+        crate::futex::wake(entry.accepting.as_ptr() as usize, usize::MAX);
     }
 }
 
@@ -481,7 +485,7 @@ pub fn for_each_own(first: u32, last: u32, mut visit: impl FnMut(u32)) {
         let next = OWN
             .iter()
             .map(|slot| slot.load(Ordering::Relaxed))
-            .filter(|&own| own != 0 && (from..=last).contains(&(own - 1)))
+            .filter(|&own| own != 0 && own != FREED && (from..=last).contains(&(own - 1)))
             .min();
         let Some(own) = next else { return };
         visit(own - 1);
@@ -538,11 +542,27 @@ pub fn event(fd: i32, generation: u32, events: u32, schedule: &mut impl FnMut(&'
 /// Marks a number as one of the library's own, which the program cannot close.
 pub fn reserve(fd: i32) {
     for slot in &OWN {
-        if slot.compare_exchange(0, fd as u32 + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+        let take =
+            |free| slot.compare_exchange(free, fd as u32 + 1, Ordering::AcqRel, Ordering::Relaxed);
+        if take(FREED).is_ok() || take(0).is_ok() {
             return;
         }
     }
 }
+
+/// A number that is no longer ours.
+pub fn unreserve(fd: i32) {
+    for slot in &OWN {
+        if slot.load(Ordering::Relaxed) == fd as u32 + 1 {
+            // Not 0: the search for a number of ours ends at the first place that was never used.
+            slot.store(FREED, Ordering::Release);
+            return;
+        }
+    }
+}
+
+/// A place in [`OWN`] that can be used again.
+const FREED: u32 = u32::MAX;
 
 /// Descriptors of ours that are protected; a process with more workers has some unprotected ones.
 static OWN: [AtomicU32; 64] = [const { AtomicU32::new(0) }; 64];
@@ -565,7 +585,11 @@ pub fn is_own(fd: i32) -> bool {
 /// Only in the child, which has one thread.
 pub unsafe fn reset_after_fork() {
     for slot in &OWN {
-        slot.store(0, Ordering::Relaxed);
+        let own = slot.swap(0, Ordering::Relaxed);
+        if own != 0 && own != FREED {
+            // SAFETY: the child's copy of a descriptor of ours.
+            let _ = unsafe { syscall!(close, own - 1) };
+        }
     }
     let table = TABLE.load(Ordering::Relaxed);
     let length = LENGTH.load(Ordering::Relaxed);

@@ -93,15 +93,15 @@ pub fn until_ready(
     }
     let directions = 1 << direction as u8;
     let waiter = Waiter::new(coroutine, directions);
-    coroutine.wake.arm();
+    sched::arm(coroutine);
     match link(coroutine, fd, entry, [seen; 2], directions, &waiter) {
         Ok(true) => {}
         Ok(false) => {
-            coroutine.wake.disarm();
+            sched::disarm(coroutine);
             return Outcome::Ready;
         }
         Err(error) => {
-            coroutine.wake.disarm();
+            sched::disarm(coroutine);
             return if error.0 == libc::EBADF { Outcome::Closed } else { Outcome::Unpollable };
         }
     }

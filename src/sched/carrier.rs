@@ -57,6 +57,8 @@ pub struct Carrier {
     ownership: AtomicU32,
     /// The kernel's id of its thread.
     tid: AtomicI32,
+    /// `/proc/self/task/TID/stat`, for the monitor; −1: none.
+    stat: AtomicI32,
     /// Where it sleeps while it is spare; see [`spare`].
     pub(super) call: AtomicU32,
     /// Next in the list of spare carriers.
@@ -76,6 +78,7 @@ impl Carrier {
             inside: AtomicU32::new(1),
             ownership: AtomicU32::new(OWNED),
             tid: AtomicI32::new(0),
+            stat: AtomicI32::new(-1),
             call: AtomicU32::new(0),
             next: AtomicPtr::new(core::ptr::null_mut()),
         }
@@ -150,6 +153,30 @@ impl Carrier {
         self.tid.load(Ordering::Relaxed)
     }
 
+    /// A descriptor of `/proc/self/task/TID/stat`; −1 if there is none.
+    pub(super) fn stat(&self) -> i32 {
+        self.stat.load(Ordering::Acquire)
+    }
+
+    /// Notes the calling thread as the carrier's, and opens what the monitor wants to read of it: once, because
+    /// an open takes the lowest free number for a moment, which is the program's to expect.
+    pub(super) fn attach(&self) {
+        let tid = linux::gettid();
+        self.tid.store(tid, Ordering::Relaxed);
+        let stat = monitor::open_stat(tid).map_or(-1, start::raise);
+        self.stat.store(stat, Ordering::Release);
+    }
+
+    /// Takes [`Self::attach`] back, before the thread ends.
+    pub(super) fn detach(&self) {
+        let stat = self.stat.swap(-1, Ordering::AcqRel);
+        if stat >= 0 {
+            crate::reactor::table::unreserve(stat);
+            // SAFETY: a descriptor of our own.
+            let _ = unsafe { linux::syscall!(close, stat) };
+        }
+    }
+
     fn is_lost(&self) -> bool {
         self.ownership.load(Ordering::Acquire) == LOST
     }
@@ -186,7 +213,6 @@ pub(super) unsafe fn run(carrier: *mut Carrier) {
     unsafe {
         (*carrier).tcb = glibc::thread_pointer() as usize;
         (*carrier).mask = sigmask::of_kernel_thread();
-        (*carrier).tid.store(linux::gettid(), Ordering::Relaxed);
         loop {
             turn(carrier, &mut events);
             if (*carrier).is_lost() && !spare::wait(carrier) {
@@ -215,10 +241,9 @@ unsafe fn turn(carrier: *mut Carrier, events: &mut EventBuffer) {
     let timeout = if scheduler.has_ready() {
         Some(0)
     } else {
-        match sleep_limit(scheduler) {
-            Some(limit) => limit,
-            None => return,
-        }
+        // Something to do after all: still one look at epoll, or a scheduler that gets its work one by one
+        // through the inbox would never see events.
+        sleep_limit(scheduler).unwrap_or(Some(0))
     };
     let count = events.wait(scheduler.epoll, timeout);
     scheduler.counters.polls.add(1);
@@ -242,7 +267,7 @@ fn sleep_limit(scheduler: &'static Scheduler) -> Option<Option<u64>> {
     scheduler.enter_idle();
     // The order matters: those who push, or set an earlier deadline, look at `sleeping` afterwards.
     if !scheduler.prepare_sleep() {
-        scheduler.leave_idle();
+        end_sleep(scheduler);
         return None;
     }
     let earliest = scheduler.timers.earliest();

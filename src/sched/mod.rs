@@ -23,10 +23,11 @@ pub mod start;
 pub mod timers;
 
 pub use carrier::Carrier;
-pub use park::{park, sleep_until, yield_now};
+pub use park::{arm, disarm, park, sleep_until, yield_now};
 pub use start::{coroutine_ended, is_started, spawn};
 
 use crate::coroutine::{Coroutine, ReadyList};
+use crate::sys::critical;
 use crate::sys::spin::SpinLock;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
@@ -267,6 +268,8 @@ fn bound(coroutine: &Coroutine, deadline: u64) {
 /// Leaves the calling coroutine's context and runs another; returns when it is switched to again.
 #[inline]
 pub fn leave(coroutine: &Coroutine, post: Post) {
+    // Ended on this coroutine's own count, when it is switched to again.
+    critical::enter();
     let carrier = coroutine.carrier.get();
     // SAFETY: a running coroutine's carrier is that of this kernel thread, which alone uses it.
     unsafe {
@@ -296,6 +299,7 @@ pub fn leave(coroutine: &Coroutine, post: Post) {
         take_over_mask(carrier, coroutine);
         Carrier::exit(carrier);
     }
+    critical::leave();
 }
 
 /// Gives the kernel thread the signal mask of the coroutine that runs now.
@@ -324,6 +328,9 @@ pub unsafe fn finish_switch(carrier: *mut Carrier) {
     unsafe {
         let left = (*carrier).left;
         let post = core::mem::replace(&mut (*carrier).post, Post::Nothing);
+        if post != Post::Nothing {
+            critical::take_over((*left).tcb);
+        }
         let again = match post {
             Post::Nothing => false,
             Post::Park => !(*left).wake.complete_park(),

@@ -122,7 +122,7 @@ fn look_at(scheduler: &'static Scheduler) {
         return;
     }
     let computed = cpu_time(carrier.tid()).wrapping_sub(scheduler.seen_cpu.load(Ordering::Relaxed));
-    if computed < COMPUTING && !is_blocked(carrier.tid()) {
+    if computed < COMPUTING && !is_blocked(carrier.stat()) {
         return;
     }
     // No kernel thread to be had: it stays as it is, and the next look tries again.
@@ -139,25 +139,25 @@ fn cpu_time(tid: i32) -> u64 {
     time::clock_now(!tid << 3 | THREAD_CPU_TIME)
 }
 
-/// Whether a kernel thread is blocked, by its state in `/proc`; yes if that cannot be read, because a
-/// needless spare thread costs less than a stuck scheduler.
-fn is_blocked(tid: i32) -> bool {
+/// Opens `/proc/self/task/TID/stat`.
+pub(super) fn open_stat(tid: i32) -> Result<i32> {
     let mut path = Text { bytes: [0; 48], length: 0 };
     let _ = write!(path, "/proc/self/task/{tid}/stat\0");
-    let mut stat = [0u8; 128];
-    // SAFETY: a path that ends with a zero, a buffer as long as we say, and a descriptor of our own.
-    let length = unsafe {
-        let path = path.bytes.as_ptr();
-        let opened =
-            linux::syscall!(openat, libc::AT_FDCWD, path, libc::O_RDONLY | libc::O_CLOEXEC, 0);
-        let Ok(fd) = opened else { return true };
-        let length = linux::syscall!(read, fd, stat.as_mut_ptr(), stat.len());
-        let _ = linux::syscall!(close, fd);
-        length.unwrap_or(0)
-    };
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    // SAFETY: a path that ends with a zero.
+    unsafe { linux::syscall!(openat, libc::AT_FDCWD, path.bytes.as_ptr(), flags, 0) }
+        .map(|fd| fd as i32)
+}
+
+/// Whether a kernel thread is blocked, by its state in `/proc`; yes if that cannot be read, because a
+/// needless spare thread costs less than a stuck scheduler.
+fn is_blocked(stat: i32) -> bool {
+    let mut text = [0u8; 128];
+    // SAFETY: a buffer as long as we say, and a descriptor of our own.
+    let length = unsafe { linux::syscall!(pread64, stat, text.as_mut_ptr(), text.len(), 0) };
     // "tid (name) S …": the name may hold anything, the last parenthesis ends it.
-    let stat = &stat[..length];
-    let state = stat.iter().rposition(|&byte| byte == b')').and_then(|end| stat.get(end + 2));
+    let text = &text[..length.unwrap_or(0)];
+    let state = text.iter().rposition(|&byte| byte == b')').and_then(|end| text.get(end + 2));
     state != Some(&b'R')
 }
 

@@ -3,6 +3,22 @@
 use super::{Post, leave, timers::Timers};
 use crate::coroutine::Coroutine;
 use crate::coroutine::wake::Reason;
+use crate::sys::critical;
+
+/// The calling coroutine is about to put itself into containers. Until its wait has ended, or it takes this
+/// back, no signal handler runs on it: the handler could park too.
+#[inline]
+pub fn arm(coroutine: &Coroutine) {
+    critical::enter();
+    coroutine.wake.arm();
+}
+
+/// Takes [`arm`] back: it is in no container.
+#[inline]
+pub fn disarm(coroutine: &Coroutine) {
+    coroutine.wake.disarm();
+    critical::leave();
+}
 
 /// Waits until the coroutine is woken or the deadline has passed.
 ///
@@ -13,6 +29,7 @@ pub fn park(coroutine: &Coroutine, deadline: Option<u64>) -> Reason {
     if let Some(deadline) = deadline {
         super::bound(coroutine, deadline);
     }
+    coroutine.has_parked.set(true);
     if !coroutine.wake.is_woken() {
         leave(coroutine, Post::Park);
     }
@@ -20,12 +37,13 @@ pub fn park(coroutine: &Coroutine, deadline: Option<u64>) -> Reason {
     if deadline.is_some() {
         Timers::remove(coroutine);
     }
+    critical::leave();
     reason
 }
 
 /// Sleeps until the deadline. `coroutine` is the calling one.
 pub fn sleep_until(coroutine: &Coroutine, deadline: u64) {
-    coroutine.wake.arm();
+    arm(coroutine);
     park(coroutine, Some(deadline));
 }
 

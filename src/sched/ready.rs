@@ -94,7 +94,8 @@ impl Scheduler {
 
     /// Announces that this scheduler is idle, before its last attempt to steal.
     pub(super) fn enter_idle(&self) {
-        // SeqCst: a pusher that misses us here has its push seen by our last look.
+        // A pusher may miss us here and its push our last look: nothing is lost, the work waits for its own
+        // scheduler, and the monitor sees to it if that is stuck.
         IDLE.fetch_add(1, Ordering::SeqCst);
     }
 

@@ -161,6 +161,7 @@ fn retire(carrier: *mut Carrier) -> bool {
             if *link == carrier {
                 *link = (*carrier).next.load(Ordering::Relaxed);
                 list.length -= 1;
+                (*carrier).detach();
                 (*carrier).next.store(list.ended, Ordering::Relaxed);
                 list.ended = carrier;
                 THREADS.fetch_sub(1, Ordering::Relaxed);
@@ -178,6 +179,7 @@ extern "C-unwind" fn main(carrier: *mut c_void) -> *mut c_void {
     unsafe {
         real::pthread_sigmask(libc::SIG_SETMASK, (*MASK.0.get()).as_ptr(), core::ptr::null_mut());
         crate::posix::signal::prepare_carrier();
+        (*carrier).attach();
         if !(*carrier).scheduler.is_null() || sleep(carrier) {
             carrier::run(carrier);
         }

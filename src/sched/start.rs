@@ -69,6 +69,8 @@ pub fn spawn(
     coroutine.start.set((Some(start), argument));
     coroutine.life.store(if detached { life::DETACHED } else { 0 }, Ordering::Relaxed);
     coroutine.id.set(CREATED.fetch_add(1, Ordering::Relaxed) + 1);
+    // SAFETY: the new coroutine does not run.
+    unsafe { crate::sys::critical::prepare(coroutine.tcb) };
     inherit_name(coroutine);
     coroutine.mask.set(mask.unwrap_or_else(inherited_mask));
     // SAFETY: the stack is the new coroutine's own, at least PTHREAD_STACK_MIN large.
@@ -185,7 +187,7 @@ fn new_scheduler(index: usize) -> Result<Scheduler> {
 
 /// Moves a descriptor of ours out of the way, to a high number: programs expect the lowest free
 /// number from `open`, and `select` takes only those below 1,024.
-fn raise(descriptor: i32) -> i32 {
+pub(super) fn raise(descriptor: i32) -> i32 {
     let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is writable; F_DUPFD_CLOEXEC makes a new descriptor and touches no other.
     unsafe {

@@ -3,6 +3,7 @@
 //! Nothing here knows what a coroutine is, except [`current`], which holds the word that says whether
 //! the caller is one.
 
+pub mod critical;
 pub mod current;
 pub mod errno;
 pub mod glibc;

@@ -1,8 +1,10 @@
 //! The spin lock of the runtime's own short critical sections.
 //!
-//! A holder never parks, never calls out of the library and holds it for some tens of instructions.
+//! The lock is a critical section ([`super::critical`]): no signal handler of the program runs on the
+//! holder's thread. A holder never parks, never calls out of the library and holds it for some tens of instructions.
 //! The kernel may still preempt a holder, so a waiter gives its CPU away after a short spin.
 
+use super::critical;
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +35,7 @@ impl<T> SpinLock<T> {
     /// Takes the lock.
     #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
+        critical::enter();
         if self.locked.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err()
         {
             self.lock_contended();
@@ -96,5 +99,6 @@ impl<T> Drop for Guard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.lock.locked.store(false, Ordering::Release);
+        critical::leave();
     }
 }
