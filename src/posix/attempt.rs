@@ -23,6 +23,9 @@ pub struct Call<'a> {
     pub direction: Direction,
     /// From SO_RCVTIMEO or SO_SNDTIMEO, once it had to wait.
     deadline: Option<Option<u64>>,
+    /// It goes to an address of its own: the receiver's queue decides, of which the descriptor's events say
+    /// nothing.
+    pub by_address: bool,
     /// It is counted among those who wait to write to a socket.
     counted: bool,
 }
@@ -40,7 +43,15 @@ impl<'a> Call<'a> {
     #[inline]
     pub fn new(coroutine: &'a Coroutine, fd: i32, direction: Direction) -> Option<Self> {
         let entry = table::entry(fd)?;
-        Some(Self { coroutine, fd, entry, direction, deadline: None, counted: false })
+        Some(Self {
+            coroutine,
+            fd,
+            entry,
+            direction,
+            deadline: None,
+            by_address: false,
+            counted: false,
+        })
     }
 
     /// Parks until the descriptor may be ready.
@@ -60,6 +71,10 @@ impl<'a> Call<'a> {
                 *self.deadline.insert((timeout != 0).then(|| time::after(timeout)))
             }
         };
+        // Events that change nothing must not keep it from its end.
+        if deadline.is_some_and(|deadline| deadline <= time::now()) {
+            return Err(AGAIN);
+        }
         match wait::until_ready(self.coroutine, self.fd, self.entry, self.direction, deadline) {
             Outcome::Ready => Ok(Next::Retry),
             Outcome::Timeout => Err(AGAIN),
@@ -108,9 +123,10 @@ impl<'a> Call<'a> {
             if seen.may_be_ready() {
                 match attempt() {
                     // After a hang-up the kernel may know an answer that it does not give to those
-                    // who do not want to wait (a datagram socket that was shut down).
+                    // who do not want to wait (a datagram socket that was shut down). And only the kernel
+                    // knows when another socket's queue has room.
                     Err(AGAIN)
-                        if seen.is_hung_up()
+                        if (seen.is_hung_up() || self.by_address)
                             && poll_now(self.fd, self.poll_events()) == Ok(true) =>
                     {
                         return (blocking(), seen);

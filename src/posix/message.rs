@@ -2,6 +2,7 @@
 
 use super::attempt::{Call, has_error};
 use super::io::Rest;
+use super::signal::read_user;
 use super::socket::{NEVER_WAITS, is_stream};
 use crate::coroutine::Coroutine;
 use crate::reactor::table::Direction;
@@ -92,7 +93,10 @@ unsafe fn transmit(
     let Some(mut call) = Call::new(coroutine, fd, Direction::Write) else {
         return real(flags);
     };
+    // A bad message is told by the kernel.
+    call.by_address = read_user(message).is_ok_and(|message: msghdr| !message.msg_name.is_null());
     let (result, _) = call.run(|| real(flags | libc::MSG_DONTWAIT), || real(flags));
+    call.by_address = false;
     let count = result?;
     // SAFETY: the kernel has just read the message. A datagram is never sent in part.
     let mut rest = unsafe { Rest::after((*message).msg_iov, (*message).msg_iovlen, count) };

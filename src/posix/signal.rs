@@ -61,6 +61,8 @@ fn is_ours(number: c_int) -> bool {
 
 /// Installs the wrappers. Once, before the first carrier runs.
 pub fn install_wrappers() {
+    // glibc answers EINVAL for the signals that it keeps for itself; the caller's errno stays.
+    let errno = crate::sys::errno::get();
     INSTALLED.store(true, Ordering::Release);
     for number in 1..SIGNALS as c_int {
         let mut program = MaybeUninit::<Action>::zeroed();
@@ -74,6 +76,7 @@ pub fn install_wrappers() {
             install(number, &program);
         }
     }
+    Errno(errno).set();
 }
 
 /// Gives the kernel what stands for the program's action.

@@ -192,7 +192,9 @@ pub unsafe fn sendto(
     let Some(mut call) = Call::new(coroutine, fd, Direction::Write) else {
         return to_c(real(flags));
     };
+    call.by_address = true;
     let (result, _) = call.run(|| real(flags | libc::MSG_DONTWAIT), || real(flags));
+    call.by_address = false;
     match result {
         // A stream takes an address only where it is connected already (or by MSG_FASTOPEN).
         Ok(count) if count < length => {
