@@ -342,7 +342,7 @@ pub fn free(coroutine: &Coroutine) {
 /// and then only: the question costs more than they do.
 fn give_back_depth(coroutine: &Coroutine) {
     const SHORT_LIVES: u64 = 16;
-    if !coroutine.has_parked.get() && coroutine.id.get() % SHORT_LIVES != 0 {
+    if !coroutine.has_parked.get() && !coroutine.id.get().is_multiple_of(SHORT_LIVES) {
         return;
     }
     const HOT: usize = 64 << 10;

@@ -72,4 +72,7 @@ hooks! {
     every fn cnd_signal(cond: *mut pthread_cond_t) -> c_int = c11::cnd_signal;
     every fn cnd_broadcast(cond: *mut pthread_cond_t) -> c_int = c11::cnd_broadcast;
     every fn call_once(flag: *mut pthread_once_t, routine: Routine) = c11::call_once;
+
+    // the locks of other libraries
+    every fn syscall(number: core::ffi::c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> core::ffi::c_long = crate::pthread::syscall::syscall;
 }

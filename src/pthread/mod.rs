@@ -16,3 +16,4 @@ pub mod sem;
 pub mod sigmask;
 pub mod signal;
 pub mod spin;
+pub mod syscall;
