@@ -73,6 +73,8 @@ pub enum Outcome {
     MovedTimeout,
     /// The condition did not hold: it did not wait.
     Mismatch,
+    /// A signal handler ran (native threads, if they asked for it).
+    Interrupted,
 }
 
 /// What a wait is.
@@ -85,12 +87,14 @@ pub struct Wait {
     pub bitset: u32,
     /// A word for wakers: they choose by it whom to wake or move.
     pub tag: usize,
+    /// A handler that was installed without SA_RESTART ends a native thread's wait.
+    pub interruptible: bool,
 }
 
 impl Wait {
     /// An ordinary wait.
     pub fn on(key: usize, deadline: Option<u64>) -> Self {
-        Self { key, deadline, bitset: u32::MAX, tag: 0 }
+        Self { key, deadline, bitset: u32::MAX, tag: 0, interruptible: false }
     }
 }
 
@@ -142,11 +146,12 @@ pub fn wait_token(
             }
             before_park();
             let Who::Native(parker) = &waiter.who else { return (Outcome::Woken, 0) };
-            if !parker.sleep(wait.deadline) {
-                let outcome = unlink(&waiter, wait.key);
-                // A waker may have claimed it between the timeout and the lock.
+            let end = parker.sleep(wait.deadline, wait.interruptible);
+            if end != Outcome::Woken {
+                let timeout = unlink(&waiter, wait.key);
+                // A waker may have claimed it between the end of its sleep and the lock.
                 if !parker.is_woken() {
-                    return (outcome, 0);
+                    return (if end == Outcome::Timeout { timeout } else { end }, 0);
                 }
             }
             (Outcome::Woken, waiter.token.get())

@@ -1,5 +1,7 @@
 //! How a native thread waits in the parking lot: on a kernel futex of its own.
 
+use super::Outcome;
+use crate::sys::errno::Errno;
 use crate::sys::linux;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,16 +17,19 @@ impl Parker {
         Self(AtomicU32::new(WAITING))
     }
 
-    /// Sleeps until woken; false if the deadline passed first.
-    pub fn sleep(&self, deadline: Option<u64>) -> bool {
-        while self.0.load(Ordering::Acquire) == WAITING {
-            if let Err(error) = linux::futex_wait(&self.0, WAITING, deadline)
-                && error.0 == libc::ETIMEDOUT
-            {
-                return self.is_woken();
+    /// Sleeps until woken, until the deadline, or until a handler has run that interrupts calls.
+    pub fn sleep(&self, deadline: Option<u64>, interruptible: bool) -> Outcome {
+        while !self.is_woken() {
+            let end = match linux::futex_wait(&self.0, WAITING, deadline) {
+                Err(Errno(libc::ETIMEDOUT)) => Outcome::Timeout,
+                Err(Errno(libc::EINTR)) if interruptible => Outcome::Interrupted,
+                _ => continue,
+            };
+            if !self.is_woken() {
+                return end;
             }
         }
-        true
+        Outcome::Woken
     }
 
     /// Whether it was woken.

@@ -207,7 +207,7 @@ impl Mutex {
             }
             let is_waited = || self.lock.load(Ordering::Relaxed) == WAITED;
             match futex::wait_token(&wait, is_waited, || {}) {
-                (Outcome::Mismatch, _) => {}
+                (Outcome::Mismatch | Outcome::Interrupted, _) => {}
                 (Outcome::Woken, token) => {
                     if token & OWNED != 0 {
                         core::sync::atomic::fence(Ordering::Acquire);

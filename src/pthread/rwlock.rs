@@ -205,6 +205,8 @@ impl RwLock {
             };
             match futex::wait_token(&wait, must_wait, || {}) {
                 (Outcome::Mismatch, _) => return got,
+                // Not asked for.
+                (Outcome::Interrupted, _) => {}
                 (Outcome::Woken, token) => {
                     if token == OWNED {
                         core::sync::atomic::fence(Ordering::Acquire);

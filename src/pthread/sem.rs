@@ -88,18 +88,21 @@ impl Semaphore {
     #[cold]
     #[inline(never)]
     fn wait(&self, deadline: Option<u64>) -> c_int {
-        let wait = Wait::on(self.key(), deadline);
+        let wait = Wait { interruptible: true, ..Wait::on(self.key(), deadline) };
         self.data.fetch_add(WAITER, Ordering::Relaxed);
         loop {
             if self.try_take(WAITER) {
                 return 0;
             }
             let is_empty = || self.data.load(Ordering::Relaxed) & VALUE == 0;
-            if futex::wait(&wait, is_empty, || {}) == Outcome::Timeout {
-                self.data.fetch_sub(WAITER, Ordering::Relaxed);
-                Errno(libc::ETIMEDOUT).set();
-                return -1;
-            }
+            let error = match futex::wait(&wait, is_empty, || {}) {
+                Outcome::Timeout => libc::ETIMEDOUT,
+                Outcome::Interrupted => libc::EINTR,
+                _ => continue,
+            };
+            self.data.fetch_sub(WAITER, Ordering::Relaxed);
+            Errno(error).set();
+            return -1;
         }
     }
 
