@@ -70,7 +70,7 @@ pub fn load() {
 
 /// The program cannot have coroutines; its threads are native.
 pub fn fall_back_to_native() {
-    // SAFETY: see `Storage`; only called from the constructor.
+    // SAFETY: see `Storage`; called from the constructor, or by the first `pthread_create`.
     unsafe { (*CONFIG.0.get()).green = false };
 }
 

@@ -81,6 +81,28 @@ pub fn runtime_starts() {
 
 static IN_FORKED_CHILD: AtomicBool = AtomicBool::new(false);
 
+/// `_Fork`: as `fork`, without the program's handlers; ours must run all the same.
+///
+/// # Safety
+/// As the C function.
+pub unsafe fn fork_without_handlers() -> c_int {
+    // SAFETY: the caller keeps the contract.
+    let process = unsafe { real::_Fork() };
+    if process == 0 && config::get().green {
+        after_fork_in_child();
+    }
+    process
+}
+
+#[allow(non_snake_case, reason = "glibc's name")]
+mod real {
+    use super::c_int;
+    crate::sys::real::real_functions! {
+        /// The real `_Fork`.
+        fn _Fork() -> c_int;
+    }
+}
+
 extern "C" fn after_fork_in_child() {
     IN_FORKED_CHILD.store(true, Ordering::Relaxed);
     // SAFETY: the child has one thread. It keeps its stack and TLS, whatever it was.
@@ -90,6 +112,8 @@ extern "C" fn after_fork_in_child() {
         crate::futex::reset_after_fork();
         crate::reactor::table::reset_after_fork();
         crate::coroutine::stack::reset_after_fork();
+        crate::sys::tls_image::reset_after_fork();
+        crate::posix::signal::reset_after_fork();
     }
 }
 

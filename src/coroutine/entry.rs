@@ -57,9 +57,22 @@ pub unsafe extern "C-unwind" fn coroutine_end(coroutine: *const Coroutine) -> ! 
         crate::futex::wake(word, 1);
     });
     reset_libc_state();
+    if Coroutine::current().is_none() {
+        end_of_forked_child();
+    }
     sched::coroutine_ended();
     sched::leave(coroutine, Post::Exit);
     unreachable!()
+}
+
+/// The coroutine called `fork`, and this is the child, whose initial thread it became. As in glibc, the process
+/// goes on until its last thread ends.
+fn end_of_forked_child() -> ! {
+    sched::start::main_exited();
+    loop {
+        // SAFETY: waits for a signal.
+        let _ = unsafe { crate::sys::linux::syscall!(pause) };
+    }
 }
 
 /// What libc keeps per thread and a later coroutine on this TLS block must not see.

@@ -33,7 +33,7 @@ const MADV_GUARD_INSTALL: i32 = 102;
 /// The kernel's ids end below this (PID_MAX_LIMIT); ours begin there.
 const FIRST_TID: i32 = 1 << 22;
 /// Different (size, guard) pairs that have a pool of their own.
-const CLASSES: usize = 32;
+const CLASSES: usize = 256;
 /// Slabs are about this large, or one slot if that is larger.
 const SLAB: usize = 64 << 20;
 const LARGE_SLAB_SLOTS: usize = 32;
@@ -145,7 +145,7 @@ pub fn allocate(request: &Request) -> Result<&'static Coroutine> {
         // Only the TCB and the object live in the slot.
         (Some(_), _) => (round_up(overhead(), PAGE), 0),
         // The program's own choice may be tight: TLS comes on top of it.
-        (None, Some(size)) => (round_up(size + overhead(), PAGE) + guard, guard),
+        (None, Some(size)) => (class_size(size + overhead()) + guard, guard),
         // As in glibc, the default holds TLS too.
         (None, None) => {
             (round_up(config::get().stack_size.max(overhead() + PAGE), PAGE) + guard, guard)
@@ -163,6 +163,12 @@ pub fn allocate(request: &Request) -> Result<&'static Coroutine> {
     coroutine.stack_top.set(top);
     coroutine.guard_size.set(slot.guard);
     Ok(coroutine)
+}
+
+/// The next of four sizes between a power of two and the next, so that programs with many sizes share pools.
+/// What a stack does not touch costs address space only.
+fn class_size(size: usize) -> usize {
+    round_up(size, (size.next_power_of_two() / 8).max(PAGE))
 }
 
 /// Lowest address of the static TLS below `tcb`.
@@ -348,7 +354,8 @@ fn give_back_depth(coroutine: &Coroutine) {
     const HOT: usize = 64 << 10;
     let slot = &coroutine.slot;
     let low = slot.base + slot.guard;
-    let page = (slot.base + slot.size - HOT) & !(PAGE - 1);
+    // Below the TLS, which may be large.
+    let page = tls_bottom(coroutine.tcb).saturating_sub(HOT) & !(PAGE - 1);
     if page <= low + HOT {
         return;
     }
@@ -377,4 +384,20 @@ pub fn guard_hit(address: usize) -> Option<&'static Coroutine> {
 pub unsafe fn reset_after_fork() {
     // SAFETY: the child is alone.
     unsafe { POOL.reset([NO_CLASS; CLASSES]) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_share_classes() {
+        assert_eq!(class_size(1), PAGE);
+        assert_eq!(class_size(16 << 10), 16 << 10);
+        assert_eq!(class_size((64 << 10) + 1), 80 << 10);
+        assert_eq!(class_size((1 << 20) + 1), (1 << 20) + (256 << 10));
+        let classes: std::collections::BTreeSet<_> =
+            (16 << 10..64 << 20).step_by(4096).map(class_size).collect();
+        assert!(classes.len() < 64, "{}", classes.len());
+    }
 }

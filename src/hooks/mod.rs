@@ -31,6 +31,7 @@ macro_rules! hook {
         ///
         /// # Safety
         /// As the C function.
+        #[allow(non_snake_case, reason = "C's names")]
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) $(-> $ret)? {
             static REAL: $crate::sys::real::Symbol = $crate::sys::real::symbol!($name);
@@ -53,6 +54,7 @@ macro_rules! hook {
         ///
         /// # Safety
         /// As the C function.
+        #[allow(non_snake_case, reason = "C's names")]
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) $(-> $ret)? {
             // SAFETY: the caller keeps the C function's contract, which is also the server's.

@@ -121,6 +121,9 @@ hooks! {
     // the loader (`dlopen` is in `arch`)
     every fn dlclose(library: *mut c_void) -> c_int = crate::sys::tls_image::dlclose;
 
+    // processes (`vfork` is in `arch`)
+    every fn _Fork() -> c_int = crate::init::fork_without_handlers;
+
     // time
     green fn sleep(seconds: c_uint) -> c_uint = posix::time::sleep;
     green fn usleep(microseconds: c_uint) -> c_int = posix::time::usleep;

@@ -49,6 +49,8 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 
 /// Bytes of a carrier's alternate stack. The program's handler may run there.
 const ALTERNATE: usize = 64 << 10;
+/// Bytes below it that fault.
+const GUARD: usize = 4096;
 
 /// Whether we keep the program's disposition of the signal.
 fn is_ours(number: c_int) -> bool {
@@ -61,6 +63,9 @@ fn is_ours(number: c_int) -> bool {
 
 /// Installs the wrappers. Once, before the first carrier runs.
 pub fn install_wrappers() {
+    if INSTALLED.load(Ordering::Acquire) {
+        return; // a forked child has them from its parent
+    }
     // glibc answers EINVAL for the signals that it keeps for itself; the caller's errno stays.
     let errno = crate::sys::errno::get();
     INSTALLED.store(true, Ordering::Release);
@@ -143,10 +148,22 @@ unsafe fn call(program: &Action, number: c_int, info: *mut siginfo_t, context: *
     }
 }
 
+/// In a forked child: dispositions are inherited, the lock may have been held by another thread.
+///
+/// # Safety
+/// Only in the child, which has one thread.
+pub unsafe fn reset_after_fork() {
+    // SAFETY: the child is alone.
+    unsafe { PROGRAM.open() };
+}
+
 /// Gives the calling carrier an alternate stack. Without memory, an overflow ends the process unreported.
 pub fn prepare_carrier() {
-    if let Ok(memory) = linux::map(ALTERNATE) {
-        let stack = stack_t { ss_sp: memory.cast(), ss_flags: 0, ss_size: ALTERNATE };
+    if let Ok(memory) = linux::map(GUARD + ALTERNATE) {
+        // SAFETY: the low end of our own fresh mapping. Without a guard it works as well.
+        let _ = unsafe { syscall!(mprotect, memory, GUARD, libc::PROT_NONE) };
+        let stack =
+            stack_t { ss_sp: memory.wrapping_add(GUARD).cast(), ss_flags: 0, ss_size: ALTERNATE };
         // SAFETY: fresh memory of our own.
         let _ = unsafe { syscall!(sigaltstack, &raw const stack, 0) };
     }
@@ -159,7 +176,7 @@ pub fn retire_carrier() {
     // SAFETY: the stack is not in use: the caller runs on its own.
     unsafe {
         if syscall!(sigaltstack, &raw const none, &raw mut stack).is_ok() && stack.ss_size != 0 {
-            linux::unmap(stack.ss_sp.cast(), stack.ss_size);
+            linux::unmap(stack.ss_sp.cast::<u8>().wrapping_sub(GUARD), GUARD + stack.ss_size);
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::coroutine::Start;
 use crate::coroutine::stack::Request;
 use crate::sched;
 use crate::sys::real;
+use crate::sys::report::report;
 use core::ffi::{c_int, c_void};
 use libc::{pthread_attr_t, pthread_t};
 
@@ -27,6 +28,13 @@ pub unsafe fn create(
 ) -> c_int {
     if !sched::is_started() {
         crate::init::ensure();
+        if config::get().green && sched::start::start_runtime().is_err() {
+            report!(
+                "not enough descriptors, memory or kernel threads to start, so this program runs on \
+                 native threads. Raise the limits (ulimit -n, -v, -u), or set PRELOOM_WORKERS=1"
+            );
+            config::fall_back_to_native();
+        }
     }
     if !config::get().green {
         // SAFETY: the caller keeps the contract. `Start` and the real type differ in name only.

@@ -19,9 +19,10 @@
 //! Shared semaphores, to which all named ones belong, are glibc's; waiting for one blocks the carrier.
 
 use crate::futex::{self, Outcome, Wait};
+use crate::sched;
 use crate::sys::errno::Errno;
 use crate::sys::real::real_functions;
-use crate::sys::{glibc, time};
+use crate::sys::time;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use libc::{clockid_t, sem_t, timespec};
@@ -60,9 +61,12 @@ impl Semaphore {
         unsafe { &*semaphore.cast::<Self>() }
     }
 
+    /// Whether it waits in the parking lot. Not before the runtime has started: until then the only waiter can
+    /// be the initial thread, which a handler's `sem_post` may interrupt, and no handler of the program is
+    /// wrapped yet. The words mean the same to glibc.
     #[inline(always)]
     fn is_ours(&self) -> bool {
-        self.shared.load(Ordering::Relaxed) == 0 && glibc::tid_if_loaded().is_some()
+        self.shared.load(Ordering::Relaxed) == 0 && sched::is_started()
     }
 
     #[inline(always)]

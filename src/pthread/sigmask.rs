@@ -24,8 +24,10 @@ pub fn of_kernel_thread() -> u64 {
     mask
 }
 
-/// Gives the calling kernel thread a mask.
+/// Gives the calling kernel thread a mask. SIGSEGV stays open: our own copies from the program's memory stand on
+/// it, and a fault while it is blocked would end the process.
 pub fn set_of_kernel_thread(mask: u64) {
+    let mask = mask & !(1 << (libc::SIGSEGV - 1));
     // SAFETY: `mask` is as large as we say.
     let _ = unsafe {
         syscall!(rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, 0, size_of::<u64>())

@@ -564,8 +564,9 @@ pub fn unreserve(fd: i32) {
 /// A place in [`OWN`] that can be used again.
 const FREED: u32 = u32::MAX;
 
-/// Descriptors of ours that are protected; a process with more workers has some unprotected ones.
-static OWN: [AtomicU32; 64] = [const { AtomicU32::new(0) }; 64];
+/// Descriptors of ours that are protected: three a worker, and one a spare carrier. A process with more has
+/// some unprotected ones.
+static OWN: [AtomicU32; 4096] = [const { AtomicU32::new(0) }; 4096];
 
 /// Whether the number is one of the library's own.
 pub fn is_own(fd: i32) -> bool {

@@ -11,7 +11,7 @@
 
 use super::{Scheduler, spare, start};
 use crate::sys::errno::{Errno, Result};
-use crate::sys::{linux, real, time};
+use crate::sys::{glibc, linux, real, time};
 use core::ffi::c_void;
 use core::fmt::{self, Write};
 use core::mem::MaybeUninit;
@@ -63,7 +63,9 @@ pub(super) fn start() -> Result<()> {
         real::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr());
         let mut attr = MaybeUninit::<libc::pthread_attr_t>::uninit();
         libc::pthread_attr_init(attr.as_mut_ptr());
-        libc::pthread_attr_setstacksize(attr.as_mut_ptr(), STACK);
+        // glibc takes the thread's TLS out of the stack.
+        let size = STACK + glibc::facts().static_tls_size;
+        libc::pthread_attr_setstacksize(attr.as_mut_ptr(), size);
         libc::pthread_attr_setdetachstate(attr.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED);
         let mut thread = 0;
         let code = real::pthread_create(&mut thread, attr.as_ptr(), main, core::ptr::null_mut());

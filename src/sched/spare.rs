@@ -7,7 +7,7 @@
 use super::{Carrier, Scheduler, carrier};
 use crate::sys::errno::{Errno, Result};
 use crate::sys::spin::SpinLock;
-use crate::sys::{linux, real, time};
+use crate::sys::{glibc, linux, real, time};
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
@@ -201,7 +201,9 @@ pub(super) fn start_thread(scheduler: *const Scheduler) -> Result<*mut Carrier> 
         }
         let mut attr = MaybeUninit::<libc::pthread_attr_t>::uninit();
         libc::pthread_attr_init(attr.as_mut_ptr());
-        libc::pthread_attr_setstacksize(attr.as_mut_ptr(), STACK);
+        // glibc takes the threads' TLS out of the stack.
+        let size = STACK + glibc::facts().static_tls_size;
+        libc::pthread_attr_setstacksize(attr.as_mut_ptr(), size);
         libc::pthread_attr_setdetachstate(attr.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED);
         let mut thread = 0;
         let code = real::pthread_create(&mut thread, attr.as_ptr(), main, carrier.cast());

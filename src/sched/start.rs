@@ -50,10 +50,10 @@ pub fn live() -> usize {
 
 /// Makes a coroutine and makes it ready.
 ///
-/// `mask` is its signal mask; `None`: the creator's. `initialise` runs before it can start, to store its `pthread_t` where the program wants it.
+/// The runtime has started. `mask` is its signal mask; `None`: the creator's. `initialise` runs before it can start, to store its `pthread_t` where the program wants it.
 ///
 /// # Errors
-/// EAGAIN: no memory, or the runtime could not start.
+/// EAGAIN: no memory.
 pub fn spawn(
     request: &stack::Request,
     detached: bool,
@@ -62,9 +62,6 @@ pub fn spawn(
     argument: *mut c_void,
     initialise: impl FnOnce(&Coroutine),
 ) -> Result<&'static Coroutine> {
-    if !is_started() {
-        start_runtime()?;
-    }
     let coroutine = stack::allocate(request)?;
     coroutine.start.set((Some(start), argument));
     coroutine.life.store(if detached { life::DETACHED } else { 0 }, Ordering::Relaxed);
@@ -129,20 +126,34 @@ fn choose() -> &'static Scheduler {
 }
 
 /// Makes schedulers and carriers, once.
+///
+/// # Errors
+/// EAGAIN: not enough memory, descriptors or kernel threads for even one worker.
 #[cold]
-fn start_runtime() -> Result<()> {
+pub fn start_runtime() -> Result<()> {
     let _guard = START.lock();
     if is_started() {
         return Ok(());
     }
     glibc::load().map_err(|_| Errno(libc::EAGAIN))?;
-    let count = config::get().workers;
+    let mut count = config::get().workers;
     let again = |_| Errno(libc::EAGAIN);
     let memory = linux::map(count * size_of::<Scheduler>()).map_err(again)?.cast::<Scheduler>();
     for index in 0..count {
-        let scheduler = new_scheduler(index).map_err(again)?;
-        // SAFETY: inside the mapping, aligned by it.
-        unsafe { memory.add(index).write(scheduler) };
+        match new_scheduler(index) {
+            // SAFETY: inside the mapping, aligned by it.
+            Ok(scheduler) => unsafe { memory.add(index).write(scheduler) },
+            Err(error) if index == 0 => {
+                // SAFETY: our own fresh mapping.
+                unsafe { linux::unmap(memory.cast(), count * size_of::<Scheduler>()) };
+                return Err(error);
+            }
+            // Fewer workers than asked for: go on with those there are.
+            Err(_) => {
+                count = index;
+                break;
+            }
+        }
     }
     carrier::prepare_barriers();
     spare::note_mask();
@@ -174,8 +185,15 @@ fn start_runtime() -> Result<()> {
 fn new_scheduler(index: usize) -> Result<Scheduler> {
     // SAFETY: plain system calls on descriptors that are ours.
     unsafe {
-        let epoll = raise(syscall!(epoll_create1, libc::EPOLL_CLOEXEC)? as i32);
-        let wakeup = raise(syscall!(eventfd2, 0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK)? as i32);
+        let epoll = syscall!(epoll_create1, libc::EPOLL_CLOEXEC)? as i32;
+        let wakeup = match syscall!(eventfd2, 0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) {
+            Ok(wakeup) => wakeup as i32,
+            Err(error) => {
+                let _ = syscall!(close, epoll);
+                return Err(error);
+            }
+        };
+        let (epoll, wakeup) = (raise(epoll), raise(wakeup));
         let mut event = libc::epoll_event {
             events: (libc::EPOLLIN | libc::EPOLLET) as u32,
             u64: crate::reactor::epoll::WAKEUP,
@@ -200,7 +218,10 @@ pub(super) fn raise(descriptor: i32) -> i32 {
                 crate::reactor::table::reserve(raised as i32);
                 raised as i32
             }
-            Err(_) => descriptor,
+            Err(_) => {
+                crate::reactor::table::reserve(descriptor);
+                descriptor
+            }
         }
     }
 }
@@ -219,7 +240,7 @@ pub fn coroutine_ended() {
 /// The initial thread is at the end of `pthread_exit`.
 pub fn main_exited() {
     MAIN_EXITED.store(true, Ordering::SeqCst);
-    if is_started() && LIVE.load(Ordering::SeqCst) == 0 {
+    if LIVE.load(Ordering::SeqCst) == 0 {
         end_process();
     }
 }

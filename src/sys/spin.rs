@@ -66,7 +66,15 @@ impl<T> SpinLock<T> {
         }
     }
 
-    /// The value, without the lock.
+    /// Opens the lock, whoever held it; the value stays as it is.
+    ///
+    /// # Safety
+    /// Nobody else can reach the lock: the only thread of a forked child, which does not hold it.
+    pub unsafe fn open(&self) {
+        self.locked.store(false, Ordering::Release);
+    }
+
+    /// Replaces the value and opens the lock.
     ///
     /// # Safety
     /// Nobody else can reach the lock: start-up, or the only thread of a forked child.

@@ -176,3 +176,13 @@ pub unsafe fn renew(tcb: *mut u8) {
         }
     }
 }
+
+/// In a forked child: the list may have been half written; it is read again.
+///
+/// # Safety
+/// Only in the child, which has one thread.
+pub unsafe fn reset_after_fork() {
+    KNOWN.store(false, Ordering::Relaxed);
+    // SAFETY: the child is alone.
+    unsafe { MODULES.reset(Modules { list: [NONE; MAX_MODULES], count: 0 }) };
+}
