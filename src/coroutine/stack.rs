@@ -1,19 +1,21 @@
-//! Slots: the memory of a coroutine, pooled.
-//!
-//! A slot, from its low end up:
+//! The memory of coroutines, pooled: a head and a slot each.
 //!
 //! ```text
-//! guard │ stack, growing down │ static TLS │ TCB (struct pthread) │ Coroutine
+//! head:  static TLS │ TCB (struct pthread) │ Coroutine        about 5 KiB, packed
+//! slot:  guard │ stack, growing down                          8 MiB of address space, as glibc's
 //! ```
+//!
+//! Every switch touches the head, so heads lie close together, in huge pages where the kernel gives them: a
+//! page of translation serves hundreds. Stacks lie far apart, and only their hot ends are ever touched.
 //!
 //! Slots of one size are cut from slabs. A guard page is installed without splitting the mapping
 //! where the kernel can (`MADV_GUARD_INSTALL`), so the number of mappings does not grow with the number
 //! of stacks. Slabs of large slots begin half a page table (1 MiB) off alignment, so that a slot's hot
 //! end and the next slot's guard share a page of page tables.
 //!
-//! Slots are never unmapped: a `pthread_t` of a dead coroutine can still be looked at, and the malloc
-//! cache in its TLS cannot be given back from outside; both are used again with the slot. What a deep
-//! stack touched is given back to the kernel when the slot returns to the pool.
+//! Neither is ever unmapped: a `pthread_t` of a dead coroutine can still be looked at, and the malloc
+//! cache in its TLS cannot be given back from outside; both are used again. What a deep stack touched is
+//! given back to the kernel when the slot returns to the pool.
 
 use super::{Coroutine, life, wake::WakeWord};
 use crate::config;
@@ -43,7 +45,7 @@ const LARGE_SLAB_SLOTS: usize = 32;
 pub struct Slot {
     /// Lowest address, that of the guard.
     pub base: usize,
-    /// Bytes from the guard's first to the coroutine object's last.
+    /// Bytes of guard and stack.
     pub size: usize,
     /// Bytes of guard.
     pub guard: usize,
@@ -129,11 +131,47 @@ fn round_up(value: usize, unit: usize) -> usize {
     value.div_ceil(unit) * unit
 }
 
-/// Bytes at the top of a slot that are not stack.
-fn overhead() -> usize {
-    let facts = glibc::facts();
-    round_up(facts.static_tls_size + facts.static_tls_align + size_of::<Coroutine>(), 64)
+/// Where heads are cut from.
+struct Heads {
+    uncut: usize,
+    uncut_end: usize,
+    /// Chunks made so far.
+    chunks: usize,
 }
+
+static HEADS: SpinLock<Heads> = SpinLock::new(Heads { uncut: 0, uncut_end: 0, chunks: 0 });
+
+/// Memory for a head, zeroed and aligned to 64.
+fn take_head() -> Result<usize> {
+    const HUGE: usize = 2 << 20;
+    /// The first chunk has small pages: a process with few threads does not pay for a huge one.
+    const FIRST: usize = 64 << 10;
+    let facts = glibc::facts();
+    let size = round_up(facts.static_tls_size + 2 * facts.static_tls_align + OBJECT, 64);
+    let mut heads = HEADS.lock();
+    if heads.uncut_end - heads.uncut < size {
+        let again = |_| Errno(libc::EAGAIN);
+        if heads.chunks == 0 || size > HUGE / 8 {
+            let chunk = round_up(size.max(FIRST), PAGE);
+            heads.uncut = linux::map(chunk).map_err(again)? as usize;
+            heads.uncut_end = heads.uncut + chunk;
+        } else {
+            // Twice as much address space, to find an aligned half; the rest stays untouched.
+            let start = round_up(linux::map(2 * HUGE).map_err(again)? as usize, HUGE);
+            // SAFETY: our own fresh mapping. Where huge pages are off, small ones serve.
+            let _ = unsafe { syscall!(madvise, start, HUGE, libc::MADV_HUGEPAGE) };
+            heads.uncut = start;
+            heads.uncut_end = start + HUGE;
+        }
+        heads.chunks += 1;
+    }
+    let head = heads.uncut;
+    heads.uncut += size;
+    Ok(head + size)
+}
+
+/// Bytes of the object at a head's top.
+const OBJECT: usize = size_of::<Coroutine>().next_multiple_of(64);
 
 /// Takes a slot from the pool or makes one, and makes the coroutine in it look new.
 ///
@@ -142,22 +180,17 @@ fn overhead() -> usize {
 pub fn allocate(request: &Request) -> Result<&'static Coroutine> {
     let guard = round_up(request.guard, PAGE);
     let (size, guard) = match (request.own_stack, request.size) {
-        // Only the TCB and the object live in the slot.
-        (Some(_), _) => (round_up(overhead(), PAGE), 0),
-        // The program's own choice may be tight: TLS comes on top of it.
-        (None, Some(size)) => (class_size(size + overhead()) + guard, guard),
-        // As in glibc, the default holds TLS too.
-        (None, None) => {
-            (round_up(config::get().stack_size.max(overhead() + PAGE), PAGE) + guard, guard)
-        }
+        // Its slot is a page that nobody touches.
+        (Some(_), _) => (PAGE, 0),
+        (None, Some(size)) => (class_size(size) + guard, guard),
+        (None, None) => (round_up(config::get().stack_size, PAGE) + guard, guard),
     };
     tls_image::refresh();
     let coroutine = take(size, guard)?;
     let slot = coroutine.slot;
     let (stack, top) = match request.own_stack {
         Some((low, size)) => ((low, size), low + size),
-        // What is shown ends with the slot, as glibc's ends with the TCB.
-        None => ((slot.base + slot.guard, slot.size - slot.guard), tls_bottom(coroutine.tcb)),
+        None => ((slot.base + slot.guard, slot.size - slot.guard), slot.base + slot.size),
     };
     coroutine.stack.set(stack);
     coroutine.stack_top.set(top);
@@ -169,12 +202,6 @@ pub fn allocate(request: &Request) -> Result<&'static Coroutine> {
 /// What a stack does not touch costs address space only.
 fn class_size(size: usize) -> usize {
     round_up(size, (size.next_power_of_two() / 8).max(PAGE))
-}
-
-/// Lowest address of the static TLS below `tcb`.
-fn tls_bottom(tcb: *mut u8) -> usize {
-    let facts = glibc::facts();
-    (tcb as usize - (facts.static_tls_size - facts.sizeof_pthread)) & !(facts.static_tls_align - 1)
 }
 
 fn take(size: usize, guard: usize) -> Result<&'static Coroutine> {
@@ -248,18 +275,21 @@ fn install_guard(slot: &Slot) -> Result<()> {
 
 fn build(slot: Slot) -> Result<&'static Coroutine> {
     let facts = glibc::facts();
-    let object = (slot.base + slot.size - size_of::<Coroutine>()) & !63;
-    let tcb = ((object - facts.sizeof_pthread) & !(facts.static_tls_align - 1)) as *mut u8;
     let table = by_tid()?;
     if install_guard(&slot).is_err() {
         return Err(give_back_uncut(slot));
     }
-    // SAFETY: fresh zeroed memory of this slot; `slot.size` holds both blocks.
+    let object = match take_head() {
+        Ok(end) => end - OBJECT,
+        Err(_) => return Err(give_back_uncut(slot)),
+    };
+    let tcb = ((object - facts.sizeof_pthread) & !(facts.static_tls_align - 1)) as *mut u8;
+    // SAFETY: fresh zeroed memory of this head, which holds TLS and TCB.
     if unsafe { facts.make_tcb(tcb) }.is_none() {
         return Err(give_back_uncut(slot));
     }
     let coroutine = object as *mut Coroutine;
-    // SAFETY: inside the slot, aligned to 64; nobody knows of it yet.
+    // SAFETY: at the top of the head, aligned to 64; nobody knows of it yet.
     unsafe {
         coroutine.write(Coroutine {
             context: UnsafeCell::new(0),
@@ -354,8 +384,7 @@ fn give_back_depth(coroutine: &Coroutine) {
     const HOT: usize = 64 << 10;
     let slot = &coroutine.slot;
     let low = slot.base + slot.guard;
-    // Below the TLS, which may be large.
-    let page = tls_bottom(coroutine.tcb).saturating_sub(HOT) & !(PAGE - 1);
+    let page = (slot.base + slot.size).saturating_sub(HOT) & !(PAGE - 1);
     if page <= low + HOT {
         return;
     }
@@ -383,7 +412,10 @@ pub fn guard_hit(address: usize) -> Option<&'static Coroutine> {
 /// Only in the child, which has one thread.
 pub unsafe fn reset_after_fork() {
     // SAFETY: the child is alone.
-    unsafe { POOL.reset([NO_CLASS; CLASSES]) };
+    unsafe {
+        POOL.reset([NO_CLASS; CLASSES]);
+        HEADS.reset(Heads { uncut: 0, uncut_end: 0, chunks: 0 });
+    }
 }
 
 #[cfg(test)]

@@ -162,9 +162,17 @@ impl Carrier {
     /// an open takes the lowest free number for a moment, which is the program's to expect.
     pub(super) fn attach(&self) {
         let tid = linux::gettid();
-        self.tid.store(tid, Ordering::Relaxed);
         let stat = monitor::open_stat(tid).map_or(-1, start::raise);
         self.stat.store(stat, Ordering::Release);
+        self.tid.store(tid, Ordering::Release);
+    }
+
+    /// Waits, for as long as a thread takes to start, until [`Self::attach`] is done.
+    pub(super) fn wait_until_attached(&self) {
+        while self.tid.load(Ordering::Acquire) == 0 {
+            // SAFETY: no arguments; gives the CPU to the new thread.
+            let _ = unsafe { linux::syscall!(sched_yield) };
+        }
     }
 
     /// Takes [`Self::attach`] back, before the thread ends.

@@ -163,7 +163,12 @@ pub fn start_runtime() -> Result<()> {
     for index in 0..count {
         // SAFETY: initialised above.
         let scheduler = unsafe { memory.add(index) };
-        if spare::start_thread(scheduler).is_err() {
+        let started = spare::start_thread(scheduler);
+        if let Ok(carrier) = started {
+            // Its descriptors are in their place before the program opens the next of its own.
+            // SAFETY: carriers are never freed.
+            unsafe { (*carrier).wait_until_attached() };
+        } else {
             if index == 0 {
                 SCHEDULERS.store(core::ptr::null_mut(), Ordering::Release);
                 return Err(Errno(libc::EAGAIN));
