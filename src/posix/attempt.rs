@@ -175,7 +175,15 @@ pub fn poll_now(fd: i32, events: i16) -> Result<bool> {
 
 /// Makes a call while the descriptor is non-blocking. For the length of the call, whoever shares the
 /// description sees it so too.
-pub fn without_blocking(fd: i32, call: impl FnOnce() -> Result<usize>) -> Result<usize> {
+///
+/// The entry's lock is held meanwhile, under which [`wait::modes`] asks too: no coroutine takes the passing
+/// flag for the program's.
+pub fn without_blocking(
+    entry: &Entry,
+    fd: i32,
+    call: impl FnOnce() -> Result<usize>,
+) -> Result<usize> {
+    let _held = entry.lock();
     // SAFETY: reads and writes flags of the program's own descriptor, which get back their value.
     unsafe {
         let flags = syscall!(fcntl, fd, libc::F_GETFL)?;

@@ -48,7 +48,7 @@ unsafe fn connect_on(
     let mut pause = 100_000;
     // What it is to be called if it is not over in time: EALREADY if an earlier call began it.
     let unfinished = loop {
-        match without_blocking(fd, real) {
+        match without_blocking(call.entry, fd, real) {
             Err(error @ Errno(libc::EINPROGRESS | libc::EALREADY)) => break error,
             // A UNIX socket whose listener's backlog is full. The kernel gives no event for "there is
             // room", so it is tried again, at growing intervals.
@@ -67,7 +67,7 @@ unsafe fn connect_on(
         let seen = call.entry.readiness(Direction::Write);
         if poll_now(fd, libc::POLLOUT)? {
             // The second call gives the outcome, and tells the socket that its owner knows.
-            match without_blocking(fd, real) {
+            match without_blocking(call.entry, fd, real) {
                 Err(Errno(libc::EALREADY | libc::EINPROGRESS)) => {}
                 Err(Errno(libc::EISCONN)) => return Ok(0),
                 result => return result,

@@ -101,7 +101,7 @@ unsafe fn read_stream(call: &mut Call<'_>, vectors: *const iovec, count: c_int) 
             return real();
         }
         // A FIFO that never had a writer: `poll` waits for one, `read` says that there is none.
-        if entry.kind() == Kind::Fifo { without_blocking(fd, real) } else { Err(AGAIN) }
+        if entry.kind() == Kind::Fifo { without_blocking(entry, fd, real) } else { Err(AGAIN) }
     };
     call.run(attempt, real).0
 }

@@ -119,12 +119,13 @@ pub fn until_ready(
 
 /// The program's modes for the descriptor: remembered where that is safe, else asked of the kernel.
 pub fn modes(fd: i32, entry: &Entry) -> Modes {
-    if let Some(modes) = entry.lock().modes() {
+    let mut state = entry.lock();
+    if let Some(modes) = state.modes() {
         return modes;
     }
     let epoch = modes_epoch();
     let modes = ask_modes(fd);
-    entry.lock().set_modes(modes, epoch)
+    state.set_modes(modes, epoch)
 }
 
 /// Asks the kernel for the modes of a descriptor.
